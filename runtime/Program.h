@@ -1,0 +1,83 @@
+// The compiled model as plain data: what the compiler hands to the runtime. codegen/ fills it, JSON carries it into model.so
+// (ProgramJson.h), runtime/Session walks it. Nothing here points into the compiler, and nothing here knows LLVM.
+#pragma once
+
+#include "runtime/SizeExpr.h"
+#include "support/DType.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nncc::rt {
+
+/// A dimension that the caller chooses at run time, such as the batch.
+struct NamedDim {
+  std::string name;
+  int64_t min = 1;
+  int64_t max = INT64_MAX;
+};
+
+enum class BufferKind : uint8_t {
+  Input,     ///< borrowed from the caller for the run
+  Output,    ///< written into memory that the caller provides or receives
+  Parameter, ///< a weight in its public name, shape and layout
+  State,     ///< kept from run to run (optimiser state, recurrent state)
+  Constant,  ///< computed from parameters by the entry point "prepare" (packed weights)
+  Arena,     ///< an intermediate; the planner gives it an offset in the arena
+};
+
+struct Buffer {
+  BufferKind kind = BufferKind::Arena;
+  DType dtype = DType::F32;
+  std::string name;            ///< public name for all kinds but Arena
+  std::vector<SizeExpr> shape; ///< logical shape
+  SizeExpr sizeBytes;          ///< bytes in memory, padding included
+};
+
+/// A place in a buffer. Views and in-place results refer to the same buffer.
+struct BufferRef {
+  uint32_t buffer = 0;
+  SizeExpr offsetBytes;
+};
+
+struct Kernel {
+  std::string name;     ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
+  std::string symbol;   ///< unique in the program; the key in each target's kernel table
+  std::string source;   ///< file:line:column of the model text that led here
+  SizeExpr scratchBytes; ///< per thread
+};
+
+struct Step {
+  uint32_t kernel = 0;
+  std::vector<BufferRef> args; ///< inputs, then results
+  uint32_t resultCount = 1;    ///< the last `resultCount` args are written
+  SizeExpr tasks;              ///< size of the flat range of independent tasks
+  SizeExpr flops;              ///< useful floating-point operations, for profiles
+  SizeExpr trafficBytes;       ///< bytes of arguments read and written, for profiles
+};
+
+struct EntryPoint {
+  std::string name; ///< "prepare" (parameters to constants) or "infer"
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+  std::vector<Step> steps;
+};
+
+struct Program {
+  std::string modelName;
+  std::string buildId;
+  std::vector<NamedDim> dims;
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;
+  std::vector<EntryPoint> entryPoints;
+
+  const EntryPoint *findEntryPoint(std::string_view name) const {
+    for (const EntryPoint &entry : entryPoints)
+      if (entry.name == name)
+        return &entry;
+    return nullptr;
+  }
+};
+
+} // namespace nncc::rt
