@@ -1,0 +1,43 @@
+// Registers the nn dialect and keeps the table of named dims of a context: one number per name, so that a dimension is a plain
+// affine expression over symbols and MLIR's own simplification works on it.
+
+#include "ir/NNDialect.h"
+#include "ir/NN.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace nncc::nn;
+
+#include "ir/NNDialect.cpp.inc"
+#include "ir/NNInterfaces.cpp.inc"
+
+void NNDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/NNOps.cpp.inc"
+      >();
+  addInterfaces<DimNames>();
+}
+
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                          Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getShapedType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, elements);
+}
+
+unsigned DimNames::numberOf(StringRef name) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto [it, isNew] = numbers.try_emplace(name, names.size());
+  if (isNew)
+    names.push_back(it->first());
+  return it->second;
+}
+
+StringRef DimNames::nameOf(unsigned number) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return number < names.size() ? names[number] : StringRef("?");
+}

@@ -1,0 +1,10 @@
+// All ops of the nn dialect, family by family.
+#ifndef NNCC_IR_NNOPS_TD
+#define NNCC_IR_NNOPS_TD
+
+include "ir/ops/StructureOps.td"
+include "ir/ops/ElementwiseOps.td"
+include "ir/ops/ContractionOps.td"
+include "ir/ops/WindowOps.td"
+
+#endif // NNCC_IR_NNOPS_TD

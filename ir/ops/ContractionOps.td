@@ -1,0 +1,61 @@
+// Contractions: ops whose cost is a sum of products over a contracted index. They are anchors of kernels.
+#ifndef NNCC_IR_OPS_CONTRACTIONOPS_TD
+#define NNCC_IR_OPS_CONTRACTIONOPS_TD
+
+include "ir/NNBase.td"
+
+def NN_MatmulOp : NN_InferredOp<"matmul"> {
+  let summary = "Matrix product, batched with broadcasting, with an optional bias";
+  let description = [{
+    result[..., m, n] = sum over k of lhs[..., m, k] * rhs[..., k, n] (+ bias[n]). `transpose_lhs` and `transpose_rhs` read the
+    last two dimensions of an operand swapped; a linear layer is `transpose_rhs` with the weight N x K. The leading
+    dimensions broadcast as in NumPy; a rank-1 operand is not accepted.
+
+    ```mlir
+    %y = nn.matmul %x, %w bias %b {transpose_rhs} : (tensor<8x784xf32>, tensor<64x784xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+    ```
+    `matmul_c1`: both operands have rank 2 or more and one element type.
+    `matmul_c2`: the contracted dimensions agree.
+    `matmul_c3`: the leading dimensions broadcast.
+    `matmul_c4`: bias has shape N.
+  }];
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs, Optional<NN_Tensor>:$bias, UnitAttr:$transpose_lhs,
+                       UnitAttr:$transpose_rhs);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_ConvOp : NN_InferredOp<"conv"> {
+  let summary = "Convolution over 1, 2 or 3 spatial dimensions, with groups and an optional bias";
+  let description = [{
+    x is [N, C, spatial...], weight is [O, C / groups, kernel...], bias is [O]. An output position p reads input positions
+    p * stride + k * dilation - pad_begin; positions outside the input read as zero.
+
+    ```mlir
+    %y = nn.conv %x, %w bias %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+                                 pads_end = array<i64: 1, 1>, groups = 1 : i64}
+       : (tensor<1x3x8x8xf32>, tensor<16x3x3x3xf32>, tensor<16xf32>) -> tensor<1x16x8x8xf32>
+    ```
+    `conv_c1`: x has rank 3, 4 or 5, and weight the same rank and element type.
+    `conv_c2`: strides, dilations, pads_begin and pads_end have one entry per spatial dimension; strides and dilations are
+    positive, pads are not negative.
+    `conv_c3`: groups is positive and divides C and O, and the weight has C / groups input channels.
+    `conv_c4`: bias has shape O.
+    `conv_c5`: the dilated kernel fits into the padded input.
+  }];
+  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_begin,
+                       DenseI64ArrayAttr:$pads_end, I64Attr:$groups);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = inferredOpDeclarations # [{
+    unsigned spatialRank() { return getStrides().size(); }
+    ::mlir::RankedTensorType inputType() { return ::llvm::cast<::mlir::RankedTensorType>(getX().getType()); }
+    ::mlir::RankedTensorType weightType() { return ::llvm::cast<::mlir::RankedTensorType>(getWeight().getType()); }
+    ::mlir::RankedTensorType resultType() { return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType()); }
+    /// Every input channel is its own group: each output channel reads one input channel.
+    bool isDepthwise() { return getGroups() > 1 && weightType().getDimSize(1) == 1; }
+  }];
+}
+
+#endif // NNCC_IR_OPS_CONTRACTIONOPS_TD

@@ -1,0 +1,131 @@
+// Verifiers, folders and assembly formats of parameters, constants, kernels, reorder and pack. This file also instantiates the
+// generated op definitions.
+
+#include "ir/NN.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::nn;
+
+#define GET_OP_CLASSES
+#include "ir/NNOps.cpp.inc"
+
+LogicalResult ParameterOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (!type.hasStaticShape() || !isRowMajor(type))
+    return emitOpError("parameter_c1: needs a static, row-major shape, found ") << type;
+  if (getValue() && getValue()->getShapedType() != type)
+    return emitOpError("parameter_c1: its value has type ")
+           << getValue()->getShapedType() << ", expected " << type;
+  return success();
+}
+
+LogicalResult GetParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getNameAttr());
+  if (!parameter)
+    return emitOpError("get_parameter_c1: no nn.parameter is named ") << getName();
+  if (parameter.getType() != getType())
+    return emitOpError("get_parameter_c1: parameter ")
+           << getName() << " has type " << parameter.getType() << ", expected " << getType();
+  return success();
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
+
+//===----------------------------------------------------------------------===//
+// nn.kernel
+//===----------------------------------------------------------------------===//
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  if (parser.parseAttribute(name, "kernel_name", result.attributes))
+    return failure();
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> operandTypes;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseBinding = [&]() -> ParseResult {
+    OpAsmParser::Argument &argument = arguments.emplace_back();
+    if (parser.parseArgument(argument) || parser.parseEqual() ||
+        parser.parseOperand(operands.emplace_back()) || parser.parseColonType(argument.type))
+      return failure();
+    operandTypes.push_back(argument.type);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseBinding) ||
+      parser.resolveOperands(operands, operandTypes, loc, result.operands) ||
+      parser.parseOptionalArrowTypeList(result.types) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printAttributeWithoutType(getKernelNameAttr());
+  printer << " (";
+  llvm::interleaveComma(llvm::zip(getBlock().getArguments(), getInputs()), printer, [&](auto pair) {
+    printer << std::get<0>(pair) << " = " << std::get<1>(pair) << " : " << std::get<1>(pair).getType();
+  });
+  printer << ")";
+  printer.printOptionalArrowTypeList(getResultTypes());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"kernel_name"});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    setName(argument, "arg");
+}
+
+LogicalResult KernelOp::verify() {
+  if (getBlock().getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("kernel_c1: block arguments must have the operands' types");
+  auto yield = dyn_cast<YieldOp>(getTerminator());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("kernel_c1: the body must yield the result types");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// nn.reorder and nn.pack
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReorderOp::verify() {
+  if (!sameLogicalType(getInput().getType(), getType()))
+    return emitOpError("reorder_c1: operand ")
+           << describe(getInput().getType()) << " and result " << describe(getType())
+           << " must have the same logical type";
+  return success();
+}
+
+OpFoldResult ReorderOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  if (auto producer = getInput().getDefiningOp<ReorderOp>()) {
+    if (producer.getInput().getType() == getType())
+      return producer.getInput();
+    getInputMutable().assign(producer.getInput());
+    return getResult();
+  }
+  return {};
+}
+
+LogicalResult PackOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (result.getShape() != ArrayRef<int64_t>(getLoops().packedShape()) ||
+      result.getElementType() != input.getElementType())
+    return emitOpError("pack_c1: the result must have the loops' extents as shape and the "
+                       "operand's element type, found ")
+           << result;
+  for (size_t loop = 0; loop < getLoops().loopCount(); ++loop)
+    if (getLoops().dim(loop) >= input.getRank())
+      return emitOpError("pack_c2: loop ") << loop << " names dimension " << getLoops().dim(loop)
+                                           << " of an operand of rank " << input.getRank();
+  return success();
+}

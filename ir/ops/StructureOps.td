@@ -1,0 +1,117 @@
+// Ops that give a model its structure: parameters, constants, kernels, and the borders of packing and layout.
+#ifndef NNCC_IR_OPS_STRUCTUREOPS_TD
+#define NNCC_IR_OPS_STRUCTUREOPS_TD
+
+include "ir/NNAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def NN_ParameterOp : NN_Op<"parameter", [Symbol]> {
+  let summary = "A weight of the model, in its public name, shape and layout";
+  let description = [{
+    The symbol is the name in the state_dict and in the safetensors file. `value`, when present, holds the weights;
+    otherwise `init` says how they start.
+
+    ```mlir
+    nn.parameter @block1.conv.weight : tensor<16x1x3x3xf32> {init = #nn.init<uniform, -0.3, 0.3>}
+    ```
+    `parameter_c1`: the shape is static and row-major.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type, OptionalAttr<NN_InitAttr>:$init,
+                       OptionalAttr<ElementsAttr>:$value);
+  let assemblyFormat = "$sym_name `:` $type (`=` $value^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def NN_GetParameterOp : NN_Op<"get_parameter",
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value of a parameter";
+  let description = [{
+    ```mlir
+    %w = nn.get_parameter @fc1.weight : tensor<64x784xf32>
+    ```
+    `get_parameter_c1`: the symbol names an nn.parameter of the result's type.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$name);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "A constant tensor";
+  let description = [{
+    ```mlir
+    %c = nn.constant dense<0.5> : tensor<1xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$value attr-dict";
+  let hasFolder = 1;
+}
+
+def NN_KernelOp : NN_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "Ops that run as one kernel: the unit of fusion and of code generation";
+  let description = [{
+    The body has one anchor (conv, matmul, window, reduction, normalisation, recurrence, movement, or a pure elementwise
+    chain) with what was fused before and after it. Values inside have no buffer: they live in registers or in the
+    kernel's scratch memory.
+
+    ```mlir
+    %y = nn.kernel "relu" (%a = %x : tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %0 = nn.relu %a : tensor<4x8xf32>
+      nn.yield %0 : tensor<4x8xf32>
+    }
+    ```
+    `kernel_c1`: block arguments have the operands' types, and the terminator yields the result types.
+  }];
+  let arguments = (ins StrAttr:$kernel_name, Variadic<NN_Tensor>:$inputs);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ::mlir::Operation *getTerminator() { return getBlock().getTerminator(); }
+  }];
+}
+
+def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">, ReturnLike]> {
+  let summary = "Ends the body of a kernel";
+  let arguments = (ins Variadic<NN_Tensor>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+def NN_ReorderOp : NN_Op<"reorder", [Pure]> {
+  let summary = "The same logical tensor in another memory order";
+  let description = [{
+    ```mlir
+    %y = nn.reorder %x : tensor<1x3x8x8xf32> to tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+    ```
+    `reorder_c1`: operand and result have the same logical type.
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def NN_PackOp : NN_Op<"pack", [Pure]> {
+  let summary = "A weight in the layout that a kernel reads";
+  let description = [{
+    ```mlir
+    %p = nn.pack %w #nn.pack<[0, 4, 16], [1, 64, 1], [0, 16, 1]> : tensor<64x64xf32> to tensor<4x64x16xf32>
+    ```
+    `pack_c1`: the result's shape is the loops' extents and its element type the operand's.
+    `pack_c2`: every loop names a dimension of the operand.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_PackLoopsAttr:$loops);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input $loops attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // NNCC_IR_OPS_STRUCTUREOPS_TD
