@@ -7,7 +7,8 @@
 namespace nncc::rt {
 
 /// A kernel runs the independent tasks [beginTask, endTask) of its flat task range.
-///   args      one pointer per argument of the step, inputs first, then results
+///   args      one pointer per argument of the step, inputs first, then results; aligned to the element size only (buffers
+///             of the arena and constants start on 64 bytes, but a reference may add any offset)
 ///   dims      values of the program's named dims, in the program's order
 ///   scratch   memory of this thread alone, 64-byte aligned, at least the kernel's scratchBytes; nullptr when that is 0
 /// Returns a KernelStatus.

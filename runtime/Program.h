@@ -4,9 +4,11 @@
 
 #include "runtime/SizeExpr.h"
 #include "support/DType.h"
+#include "support/Error.h"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nncc::rt {
@@ -17,6 +19,10 @@ struct NamedDim {
   int64_t min = 1;
   int64_t max = INT64_MAX;
 };
+
+/// Every arena buffer and every constant starts on a multiple of this many bytes; what the caller passes (inputs, outputs,
+/// parameters) is aligned to its element size only.
+inline constexpr int64_t kBufferAlignmentBytes = 64;
 
 enum class BufferKind : uint8_t {
   Input,     ///< borrowed from the caller for the run
@@ -78,6 +84,18 @@ struct Program {
         return &entry;
     return nullptr;
   }
+
+  /// The names of `dims` in order, as SizeExpr::toString and parse take them.
+  std::vector<std::string> dimNames() const {
+    std::vector<std::string> names;
+    for (const NamedDim &dim : dims)
+      names.push_back(dim.name);
+    return names;
+  }
 };
+
+/// Checks what the runtime relies on: indices in range, well-formed expressions, unique public names, every named dim of an
+/// entry point determined by the shape of one of its inputs. A failure is an internal error: the compiler wrote the program.
+Result<void> verifyProgram(const Program &program);
 
 } // namespace nncc::rt

@@ -1,0 +1,114 @@
+// The consistency check of a Program, run by the compiler on what it made and by the runtime on what it loads, so that the walk
+// over the steps needs no checks of its own.
+#include "runtime/Program.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nncc::rt {
+namespace {
+
+class Verifier {
+public:
+  explicit Verifier(const Program &program) : program(program) {}
+
+  Result<void> run() {
+    checkDims();
+    for (size_t i = 0; i < program.buffers.size(); ++i)
+      checkBuffer(program.buffers[i], "buffer " + std::to_string(i));
+    checkKernels();
+    std::set<std::string> entryNames;
+    for (const EntryPoint &entry : program.entryPoints) {
+      require(entryNames.insert(entry.name).second, "entry point '" + entry.name + "' is defined twice");
+      checkEntryPoint(entry);
+    }
+    if (!problem.empty())
+      return internalError("program of model '" + program.modelName + "' is not valid: " + problem);
+    return {};
+  }
+
+private:
+  // Keeps the first problem; later ones are often its consequences.
+  void require(bool condition, const std::string &what) {
+    if (!condition && problem.empty())
+      problem = what;
+  }
+
+  void checkExpr(const SizeExpr &expr, const std::string &what) {
+    require(expr.wellFormed(program.dims.size()), what + " is malformed");
+  }
+
+  void checkDims() {
+    std::set<std::string> names;
+    for (const NamedDim &dim : program.dims) {
+      require(names.insert(dim.name).second, "dim '" + dim.name + "' is defined twice");
+      require(dim.min >= 0 && dim.min <= dim.max, "dim '" + dim.name + "' has an empty range");
+    }
+  }
+
+  void checkBuffer(const Buffer &buffer, const std::string &what) {
+    checkExpr(buffer.sizeBytes, what + ": sizeBytes");
+    for (const SizeExpr &extent : buffer.shape)
+      checkExpr(extent, what + ": shape");
+    require(buffer.kind == BufferKind::Arena || !buffer.name.empty(), what + " has no name");
+    bool isFixed = buffer.kind == BufferKind::Parameter || buffer.kind == BufferKind::Constant ||
+                   buffer.kind == BufferKind::State;
+    if (!isFixed)
+      return;
+    require(buffer.sizeBytes.isConstant(), what + ": size of '" + buffer.name + "' depends on named dims");
+    require(fixedNames.insert(buffer.name).second, "the name '" + buffer.name + "' is used twice");
+  }
+
+  void checkKernels() {
+    std::set<std::string> symbols;
+    for (const Kernel &kernel : program.kernels) {
+      require(symbols.insert(kernel.symbol).second, "kernel symbol '" + kernel.symbol + "' is used twice");
+      checkExpr(kernel.scratchBytes, "kernel '" + kernel.name + "': scratchBytes");
+    }
+  }
+
+  void checkEntryPoint(const EntryPoint &entry) {
+    std::string where = "entry point '" + entry.name + "'";
+    for (uint32_t id : entry.inputs)
+      require(id < program.buffers.size(), where + ": input is not a buffer");
+    for (uint32_t id : entry.outputs)
+      require(id < program.buffers.size(), where + ": output is not a buffer");
+    for (size_t i = 0; i < entry.steps.size(); ++i)
+      checkStep(entry.steps[i], where + " step " + std::to_string(i));
+    if (problem.empty() && entry.name != "prepare")
+      checkDimsAreDetermined(entry, where);
+  }
+
+  void checkStep(const Step &step, const std::string &where) {
+    require(step.kernel < program.kernels.size(), where + ": kernel index out of range");
+    require(step.resultCount <= step.args.size(), where + ": more results than arguments");
+    for (const BufferRef &ref : step.args) {
+      require(ref.buffer < program.buffers.size(), where + ": buffer index out of range");
+      checkExpr(ref.offsetBytes, where + ": offsetBytes");
+    }
+    checkExpr(step.tasks, where + ": tasks");
+    checkExpr(step.flops, where + ": flops");
+    checkExpr(step.trafficBytes, where + ": trafficBytes");
+  }
+
+  void checkDimsAreDetermined(const EntryPoint &entry, const std::string &where) {
+    for (size_t dim = 0; dim < program.dims.size(); ++dim) {
+      SizeExpr plain = SizeExpr::dim(static_cast<int64_t>(dim));
+      bool found = std::any_of(entry.inputs.begin(), entry.inputs.end(), [&](uint32_t id) {
+        const std::vector<SizeExpr> &shape = program.buffers[id].shape;
+        return std::find(shape.begin(), shape.end(), plain) != shape.end();
+      });
+      require(found, where + ": no input has '" + program.dims[dim].name + "' alone as one of its dims");
+    }
+  }
+
+  const Program &program;
+  std::set<std::string> fixedNames;
+  std::string problem;
+};
+
+} // namespace
+
+Result<void> verifyProgram(const Program &program) { return Verifier(program).run(); }
+
+} // namespace nncc::rt

@@ -1,0 +1,331 @@
+// Writing and reading of Program JSON. The reader trusts nothing: a wrong type, a missing field, an unknown name and an index
+// out of range are errors that name the place in the document.
+#include "runtime/ProgramJson.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nncc::rt {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormatName = "nncc program";
+
+constexpr BufferKind kBufferKinds[] = {BufferKind::Input,  BufferKind::Output,
+                                       BufferKind::Parameter, BufferKind::State,
+                                       BufferKind::Constant, BufferKind::Arena};
+
+class Writer {
+public:
+  explicit Writer(const Program &program) : program(program), dimNames(program.dimNames()) {}
+
+  Json write() const {
+    Json root;
+    root["format"] = kFormatName;
+    root["version"] = kProgramJsonVersion;
+    root["model"] = program.modelName;
+    root["buildId"] = program.buildId;
+    root["dims"] = Json::array();
+    for (const NamedDim &dim : program.dims) {
+      Json item = {{"name", dim.name}, {"min", dim.min}};
+      if (dim.max != INT64_MAX)
+        item["max"] = dim.max;
+      root["dims"].push_back(item);
+    }
+    root["buffers"] = Json::array();
+    for (const Buffer &buffer : program.buffers)
+      root["buffers"].push_back(write(buffer));
+    root["kernels"] = Json::array();
+    for (const Kernel &kernel : program.kernels) {
+      Json item = {{"name", kernel.name}, {"symbol", kernel.symbol}};
+      if (!kernel.source.empty())
+        item["source"] = kernel.source;
+      writeUnlessZero(item, "scratchBytes", kernel.scratchBytes);
+      root["kernels"].push_back(item);
+    }
+    root["entryPoints"] = Json::array();
+    for (const EntryPoint &entry : program.entryPoints) {
+      Json item = {{"name", entry.name}, {"inputs", entry.inputs}, {"outputs", entry.outputs}};
+      item["steps"] = Json::array();
+      for (const Step &step : entry.steps)
+        item["steps"].push_back(write(step));
+      root["entryPoints"].push_back(item);
+    }
+    return root;
+  }
+
+private:
+  Json write(const SizeExpr &expr) const {
+    return expr.isConstant() ? Json(expr.terms[0].value) : Json(expr.toString(dimNames));
+  }
+
+  void writeUnlessZero(Json &item, const char *key, const SizeExpr &expr) const {
+    if (expr != SizeExpr(0))
+      item[key] = write(expr);
+  }
+
+  Json write(const Buffer &buffer) const {
+    Json item = {{"kind", nameOf(buffer.kind)}, {"dtype", nncc::nameOf(buffer.dtype)}};
+    if (!buffer.name.empty())
+      item["name"] = buffer.name;
+    item["shape"] = Json::array();
+    for (const SizeExpr &extent : buffer.shape)
+      item["shape"].push_back(write(extent));
+    item["sizeBytes"] = write(buffer.sizeBytes);
+    return item;
+  }
+
+  Json write(const Step &step) const {
+    Json item = {{"kernel", step.kernel}};
+    item["args"] = Json::array();
+    for (const BufferRef &ref : step.args) {
+      if (ref.offsetBytes == SizeExpr(0))
+        item["args"].push_back(ref.buffer);
+      else
+        item["args"].push_back(Json::array({Json(ref.buffer), write(ref.offsetBytes)}));
+    }
+    item["results"] = step.resultCount;
+    item["tasks"] = write(step.tasks);
+    writeUnlessZero(item, "flops", step.flops);
+    writeUnlessZero(item, "trafficBytes", step.trafficBytes);
+    return item;
+  }
+
+  const Program &program;
+  std::vector<std::string> dimNames;
+};
+
+/// Whether an object stands somewhere inside; such a value is written over several lines, any other one on one line, so that
+/// each buffer, kernel and step has a line of its own.
+bool containsObject(const Json &json) {
+  for (const Json &item : json)
+    if (item.is_object() || (item.is_array() && containsObject(item)))
+      return true;
+  return false;
+}
+
+void print(const Json &json, const std::string &indent, std::string &out) {
+  // Names may hold any bytes that a model file holds; invalid UTF-8 is replaced rather than thrown at.
+  auto dump = [](const Json &value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  if (!json.is_structured() || !containsObject(json)) {
+    out += dump(json);
+    return;
+  }
+  out += json.is_object() ? "{" : "[";
+  const char *separator = "\n";
+  for (auto item = json.begin(); item != json.end(); ++item) {
+    out += separator + indent + " ";
+    if (json.is_object())
+      out += dump(item.key()) + ": ";
+    print(*item, indent + " ", out);
+    separator = ",\n";
+  }
+  out += "\n" + indent + (json.is_object() ? "}" : "]");
+}
+
+/// A value of the document and how to get there; the root's path is empty.
+struct Node {
+  const Json *json;
+  std::string path;
+};
+
+class Reader {
+public:
+  Result<Program> read(std::string_view text) {
+    Json root = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+    if (root.is_discarded())
+      return internalError("program JSON: the text is not valid JSON");
+    Node top{&root, ""};
+    // The version comes first: a document of another version is not expected to make sense beyond it.
+    if (readString(top, "format") != kFormatName)
+      fail(top, "expected the format \"" + std::string(kFormatName) + "\"");
+    if (int64_t version = readInteger(top, "version"); version != kProgramJsonVersion)
+      fail(top, "expected version " + std::to_string(kProgramJsonVersion) + ", found " +
+                    std::to_string(version) + "; the model was compiled by another nncc");
+    if (problem.empty())
+      readBody(top);
+    if (!problem.empty())
+      return internalError("program JSON: " + problem);
+    if (Result<void> verified = verifyProgram(program); !verified)
+      return verified.error();
+    return std::move(program);
+  }
+
+private:
+  void readBody(const Node &top) {
+    program.modelName = readString(top, "model");
+    program.buildId = readString(top, "buildId");
+    forEach(top, "dims", [&](const Node &node) {
+      NamedDim dim{readString(node, "name"), readInteger(node, "min"), INT64_MAX};
+      if (has(node, "max"))
+        dim.max = readInteger(node, "max");
+      program.dims.push_back(std::move(dim));
+    });
+    dimNames = program.dimNames();
+    forEach(top, "buffers", [&](const Node &node) { program.buffers.push_back(readBuffer(node)); });
+    forEach(top, "kernels", [&](const Node &node) {
+      Kernel kernel;
+      kernel.name = readString(node, "name");
+      kernel.symbol = readString(node, "symbol");
+      if (has(node, "source"))
+        kernel.source = readString(node, "source");
+      kernel.scratchBytes = readExprOrZero(node, "scratchBytes");
+      program.kernels.push_back(std::move(kernel));
+    });
+    forEach(top, "entryPoints", [&](const Node &node) {
+      EntryPoint entry;
+      entry.name = readString(node, "name");
+      forEach(node, "inputs", [&](const Node &id) { entry.inputs.push_back(toIndex(id)); });
+      forEach(node, "outputs", [&](const Node &id) { entry.outputs.push_back(toIndex(id)); });
+      forEach(node, "steps", [&](const Node &step) { entry.steps.push_back(readStep(step)); });
+      program.entryPoints.push_back(std::move(entry));
+    });
+  }
+
+  Buffer readBuffer(const Node &node) {
+    Buffer buffer;
+    std::string kind = readString(node, "kind");
+    bool known = false;
+    for (BufferKind candidate : kBufferKinds)
+      if (nameOf(candidate) == kind) {
+        buffer.kind = candidate;
+        known = true;
+      }
+    if (!known)
+      fail(node, "unknown buffer kind \"" + kind + "\"");
+    std::string dtype = readString(node, "dtype");
+    if (std::optional<DType> type = dtypeNamed(dtype))
+      buffer.dtype = *type;
+    else
+      fail(node, "unknown dtype \"" + dtype + "\"");
+    if (has(node, "name"))
+      buffer.name = readString(node, "name");
+    forEach(node, "shape", [&](const Node &extent) { buffer.shape.push_back(toExpr(extent)); });
+    buffer.sizeBytes = toExpr(child(node, "sizeBytes"));
+    return buffer;
+  }
+
+  Step readStep(const Node &node) {
+    Step step;
+    step.kernel = toIndex(child(node, "kernel"));
+    forEach(node, "args", [&](const Node &arg) {
+      if (!arg.json->is_array()) {
+        step.args.push_back({toIndex(arg), 0});
+      } else if (arg.json->size() == 2) {
+        step.args.push_back({toIndex({&(*arg.json)[0], arg.path + "[0]"}),
+                             toExpr({&(*arg.json)[1], arg.path + "[1]"})});
+      } else {
+        fail(arg, "expected [buffer, offset]");
+      }
+    });
+    step.resultCount = toIndex(child(node, "results"));
+    step.tasks = toExpr(child(node, "tasks"));
+    step.flops = readExprOrZero(node, "flops");
+    step.trafficBytes = readExprOrZero(node, "trafficBytes");
+    return step;
+  }
+
+  void fail(const Node &node, const std::string &what) {
+    if (problem.empty())
+      problem = node.path.empty() ? what : node.path + ": " + what;
+  }
+
+  void failType(const Node &node, const char *expected) {
+    fail(node, std::string("expected ") + expected + ", found " + node.json->type_name());
+  }
+
+  static bool has(const Node &node, const char *key) {
+    return node.json->is_object() && node.json->contains(key);
+  }
+
+  Node child(const Node &node, const char *key) {
+    std::string path = node.path.empty() ? key : node.path + "." + key;
+    if (has(node, key))
+      return {&(*node.json)[key], std::move(path)};
+    fail(node, std::string("expected an object with the field \"") + key + "\"");
+    return {&null, std::move(path)};
+  }
+
+  template <typename Visit> void forEach(const Node &node, const char *key, Visit visit) {
+    Node list = child(node, key);
+    if (!list.json->is_array())
+      return failType(list, "an array");
+    for (size_t i = 0; i < list.json->size() && problem.empty(); ++i)
+      visit(Node{&(*list.json)[i], list.path + "[" + std::to_string(i) + "]"});
+  }
+
+  std::string readString(const Node &node, const char *key) {
+    Node value = child(node, key);
+    if (const std::string *text = value.json->get_ptr<const std::string *>())
+      return *text;
+    failType(value, "a string");
+    return "";
+  }
+
+  int64_t toInteger(const Node &node) {
+    bool fits = node.json->is_number_integer() &&
+                !(node.json->is_number_unsigned() && node.json->get<uint64_t>() > INT64_MAX);
+    if (fits)
+      return node.json->get<int64_t>();
+    failType(node, "a 64-bit integer");
+    return 0;
+  }
+
+  int64_t readInteger(const Node &node, const char *key) { return toInteger(child(node, key)); }
+
+  uint32_t toIndex(const Node &node) {
+    int64_t value = toInteger(node);
+    if (value < 0 || value > UINT32_MAX)
+      fail(node, "expected an index, found " + std::to_string(value));
+    return static_cast<uint32_t>(value);
+  }
+
+  SizeExpr toExpr(const Node &node) {
+    const std::string *text = node.json->get_ptr<const std::string *>();
+    if (!text)
+      return toInteger(node);
+    std::optional<SizeExpr> expr = SizeExpr::parse(*text, dimNames);
+    if (!expr)
+      fail(node, "cannot read the size expression \"" + *text + "\"");
+    return expr.value_or(0);
+  }
+
+  SizeExpr readExprOrZero(const Node &node, const char *key) {
+    return has(node, key) ? toExpr(child(node, key)) : SizeExpr(0);
+  }
+
+  Program program;
+  std::vector<std::string> dimNames;
+  std::string problem;
+  const Json null;
+};
+
+} // namespace
+
+std::string_view nameOf(BufferKind kind) {
+  switch (kind) {
+  case BufferKind::Input:
+    return "input";
+  case BufferKind::Output:
+    return "output";
+  case BufferKind::Parameter:
+    return "parameter";
+  case BufferKind::State:
+    return "state";
+  case BufferKind::Constant:
+    return "constant";
+  case BufferKind::Arena:
+    return "arena";
+  }
+  return "?";
+}
+
+std::string writeProgramJson(const Program &program) {
+  std::string text;
+  print(Writer(program).write(), "", text);
+  return text + "\n";
+}
+
+Result<Program> readProgramJson(std::string_view text) { return Reader().read(text); }
+
+} // namespace nncc::rt

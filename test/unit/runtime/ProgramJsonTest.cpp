@@ -1,0 +1,116 @@
+// ProgramJson: a program survives writing and reading; hostile documents are refused with the place of the problem.
+#include "runtime/ProgramJson.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace nncc;
+using namespace nncc::rt;
+
+namespace {
+
+Program smallProgram() {
+  SizeExpr n = SizeExpr::dim(0);
+  Program program;
+  program.modelName = "Small";
+  program.buildId = "0123abcd";
+  program.dims = {{"N", 1, 64}};
+  program.buffers = {
+      {BufferKind::Input, DType::F32, "image", {n, 1, 28, 28}, n * 3136},
+      {BufferKind::Constant, DType::BF16, "fc.weight.packed", {10, 784}, 15680},
+      {BufferKind::Arena, DType::F32, "", {n, 784}, n * 3136},
+      {BufferKind::Output, DType::I64, "label", {n}, n * 8},
+  };
+  program.kernels = {{"linear_relu", "linear_relu_0", "small.nn:3:5", 4096}, {"argmax", "argmax_1", "", 0}};
+  Step linear{0, {{0, 0}, {1, 0}, {2, 0}}, 1, SizeExpr::binary(SizeExpr::Op::CeilDiv, n, 8), n * 15680, n * 6272};
+  Step argmax{1, {{2, n * 4}, {3, 0}}, 1, n, 0, 0};
+  program.entryPoints = {{"infer", {0}, {3}, {linear, argmax}}};
+  return program;
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  size_t position = text.find(from);
+  EXPECT_NE(position, std::string::npos) << from;
+  return text.replace(position, from.size(), to);
+}
+
+void expectRefused(const std::string &text, const std::string &message) {
+  Result<Program> result = readProgramJson(text);
+  ASSERT_FALSE(result) << message;
+  EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().message;
+}
+
+} // namespace
+
+TEST(ProgramJson, KeepsEveryField) {
+  Program before = smallProgram();
+  std::string text = writeProgramJson(before);
+  Result<Program> after = readProgramJson(text);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(writeProgramJson(*after), text);
+  EXPECT_EQ(after->modelName, "Small");
+  EXPECT_EQ(after->buildId, "0123abcd");
+  EXPECT_EQ(after->dims[0].max, 64);
+  EXPECT_EQ(after->buffers[0].shape, before.buffers[0].shape);
+  EXPECT_EQ(after->buffers[1].dtype, DType::BF16);
+  EXPECT_EQ(after->buffers[2].kind, BufferKind::Arena);
+  EXPECT_EQ(after->kernels[0].source, "small.nn:3:5");
+  EXPECT_EQ(after->kernels[0].scratchBytes, SizeExpr(4096));
+  const Step &linear = after->entryPoints[0].steps[0];
+  EXPECT_EQ(linear.tasks, before.entryPoints[0].steps[0].tasks);
+  EXPECT_EQ(linear.flops, before.entryPoints[0].steps[0].flops);
+  EXPECT_EQ(after->entryPoints[0].steps[1].args[0].offsetBytes, SizeExpr::dim(0) * 4);
+}
+
+TEST(ProgramJson, GivesEachStepALine) {
+  std::string text = writeProgramJson(smallProgram());
+  EXPECT_NE(text.find("{\"kernel\":0,\"args\":[0,1,2],\"results\":1,\"tasks\":\"ceildiv(N, 8)\",\"flops\":"
+                      "\"N*15680\",\"trafficBytes\":\"N*6272\"},\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(ProgramJson, NamesTheVersionItExpects) {
+  std::string text = writeProgramJson(smallProgram());
+  expectRefused(replaced(text, "\"version\": 1", "\"version\": 2"), "expected version 1, found 2");
+  expectRefused(replaced(text, "nncc program", "other"), "expected the format \"nncc program\"");
+}
+
+TEST(ProgramJson, NamesThePlaceOfAProblem) {
+  std::string text = writeProgramJson(smallProgram());
+  expectRefused(replaced(text, "\"kernel\":1", "\"kernel\":\"x\""),
+                "entryPoints[0].steps[1].kernel: expected a 64-bit integer, found string");
+  expectRefused(replaced(text, "\"kernel\":1", "\"kernel\":7"), "step 1: kernel index out of range");
+  expectRefused(replaced(text, "\"N*15680\"", "\"Q*15680\""),
+                "entryPoints[0].steps[0].flops: cannot read the size expression \"Q*15680\"");
+  expectRefused(replaced(text, "\"bf16\"", "\"bf17\""), "buffers[1]: unknown dtype \"bf17\"");
+  expectRefused(replaced(text, "\"arena\"", "\"arenas\""), "buffers[2]: unknown buffer kind \"arenas\"");
+  expectRefused(replaced(text, "\"min\":1", "\"mni\":1"), "dims[0]: expected an object with the field \"min\"");
+  expectRefused(replaced(text, "\"min\":1", "\"min\":99999999999999999999"), "dims[0].min");
+  expectRefused(replaced(text, "[2,\"N*4\"]", "[2]"), "expected [buffer, offset]");
+  expectRefused("", "not valid JSON");
+  expectRefused("[1,2", "not valid JSON");
+  expectRefused("[]", "expected an object with the field \"format\"");
+  expectRefused(std::string(100000, '['), "not valid JSON");
+}
+
+TEST(ProgramJson, RefusesADimThatNoInputDetermines) {
+  Program program = smallProgram();
+  program.dims.push_back({"T", 1, 8});
+  expectRefused(writeProgramJson(program), "no input has 'T' alone as one of its dims");
+}
+
+// Single-byte damage anywhere either still reads as a valid program or is refused; it never crashes.
+TEST(ProgramJson, SurvivesDamage) {
+  std::string text = writeProgramJson(smallProgram());
+  std::mt19937 random(3);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = text;
+    for (int k = 0; k < 1 + i % 3; ++k)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    refused += !readProgramJson(damaged);
+  }
+  EXPECT_GT(refused, 1000);
+}
