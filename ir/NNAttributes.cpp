@@ -111,13 +111,19 @@ Attribute EncodingAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
-  if (succeeded(parser.parseOptionalComma()))
-    if (parser.parseKeyword("order") || parser.parseEqual() ||
-        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseIndex))
+  PackLoopsAttr pack;
+  if (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("pack"))) {
+      if (parser.parseEqual() || parser.parseCustomAttributeWithFallback(pack))
+        return {};
+    } else if (parser.parseKeyword("order") || parser.parseEqual() ||
+               parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseIndex)) {
       return {};
+    }
+  }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<EncodingAttr>(loc, parser.getContext(), dims, order);
+  return parser.getChecked<EncodingAttr>(loc, parser.getContext(), dims, order, pack);
 }
 
 void EncodingAttr::print(AsmPrinter &printer) const {
@@ -129,11 +135,18 @@ void EncodingAttr::print(AsmPrinter &printer) const {
     llvm::interleaveComma(getOrder(), printer);
     printer << "]";
   }
+  if (getPack()) {
+    printer << ", pack = ";
+    getPack().print(printer);
+  }
   printer << ">";
 }
 
 LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<Dim> dims, ArrayRef<int64_t> order) {
+                                   ArrayRef<Dim> dims, ArrayRef<int64_t> order,
+                                   PackLoopsAttr pack) {
+  if (pack && (!dims.empty() || !order.empty()))
+    return emitError() << "a packed layout is for static shapes and has no order beside it";
   for (Dim dim : dims)
     if (!dim || constantOf(dim))
       return emitError() << "a dynamic dimension needs a name, found "
@@ -156,6 +169,11 @@ LogicalResult EncodingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
   if (!getOrder().empty() && getOrder().size() != shape.size())
     return emitError() << "order has " << getOrder().size() << " entries for a tensor of rank "
                        << shape.size();
+  if (getPack())
+    for (size_t loop = 0; loop < getPack().loopCount(); ++loop)
+      if (getPack().dim(loop) >= static_cast<int64_t>(shape.size()))
+        return emitError() << "pack loop " << loop << " names dimension " << getPack().dim(loop)
+                           << " of a tensor of rank " << shape.size();
   return success();
 }
 

@@ -9,39 +9,6 @@ class NN_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<NN_Di
   let mnemonic = mnem;
 }
 
-def NN_EncodingAttr : NN_Attr<"Encoding", "enc",
-    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let summary = "What a tensor type says beyond its extents: named dynamic dims and the order in memory";
-  let description = [{
-    `dims` holds one expression over named dims per dynamic dimension of the type, in order. `order` lists the logical
-    dimensions from the outermost to the innermost in memory; when it is absent, the tensor is row-major.
-
-    ```mlir
-    tensor<?x1x28x28xf32, #nn.enc<[N]>>
-    tensor<?x?x64xf32, #nn.enc<[N, T floordiv 2]>>
-    tensor<?x16x28x28xf32, #nn.enc<[N], order = [0, 2, 3, 1]>>   // channels last
-    ```
-  }];
-  let parameters = (ins
-    ArrayRefParameter<"::mlir::AffineExpr", "one expression per dynamic dimension">:$dims,
-    OptionalArrayRefParameter<"int64_t", "dimensions from the outermost to the innermost in memory">:$order
-  );
-  let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
-}
-
-def NN_DimAttr : NN_Attr<"Dim", "dim"> {
-  let summary = "A named dim of the model and the range of its values";
-  let description = [{
-    ```mlir
-    module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {}
-    ```
-  }];
-  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min, "int64_t":$max);
-  let assemblyFormat = "`<` $name `,` $min `,` $max `>`";
-  let genVerifyDecl = 1;
-}
-
 def NN_PackLoopsAttr : NN_Attr<"PackLoops", "pack"> {
   let summary = "A packed layout as a loop nest over a logical tensor";
   let description = [{
@@ -65,6 +32,46 @@ def NN_PackLoopsAttr : NN_Attr<"PackLoops", "pack"> {
     /// Extents of the packed tensor, outermost first.
     ::llvm::SmallVector<int64_t> packedShape() const;
   }];
+}
+
+def NN_EncodingAttr : NN_Attr<"Encoding", "enc",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "What a tensor type says beyond its extents: named dynamic dims and the layout in memory";
+  let description = [{
+    `dims` holds one expression over named dims per dynamic dimension of the type, in order. `order` lists the logical
+    dimensions from the outermost to the innermost in memory; `pack` gives a packed layout instead, for static shapes. With
+    neither, the tensor is row-major.
+
+    ```mlir
+    tensor<?x1x28x28xf32, #nn.enc<[N]>>
+    tensor<?x?x64xf32, #nn.enc<[N, T floordiv 2]>>
+    tensor<?x16x28x28xf32, #nn.enc<[N], order = [0, 2, 3, 1]>>   // channels last
+    // O x I weights as panels of 16 output columns, each panel K-major.
+    tensor<64x64xf32, #nn.enc<[], pack = <[0, 4, 16], [1, 64, 1], [0, 16, 1]>>>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::mlir::AffineExpr", "one expression per dynamic dimension">:$dims,
+    OptionalArrayRefParameter<"int64_t", "dimensions from the outermost to the innermost in memory">:$order,
+    OptionalParameter<"::nncc::nn::PackLoopsAttr", "packed layout">:$pack
+  );
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<::mlir::AffineExpr>":$dims, "::llvm::ArrayRef<int64_t>":$order), [{
+    return $_get($_ctxt, dims, order, ::nncc::nn::PackLoopsAttr());
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def NN_DimAttr : NN_Attr<"Dim", "dim"> {
+  let summary = "A named dim of the model and the range of its values";
+  let description = [{
+    ```mlir
+    module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {}
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min, "int64_t":$max);
+  let assemblyFormat = "`<` $name `,` $min `,` $max `>`";
+  let genVerifyDecl = 1;
 }
 
 def NN_InitAttr : NN_Attr<"Init", "init"> {

@@ -132,7 +132,21 @@ SmallVector<int64_t> nn::orderOf(RankedTensorType type) {
 
 bool nn::isRowMajor(RankedTensorType type) {
   auto encoding = dyn_cast_if_present<EncodingAttr>(type.getEncoding());
-  return !encoding || encoding.getOrder().empty();
+  return !encoding || (encoding.getOrder().empty() && !encoding.getPack());
+}
+
+bool nn::isPacked(RankedTensorType type) {
+  auto encoding = dyn_cast_if_present<EncodingAttr>(type.getEncoding());
+  return encoding && encoding.getPack();
+}
+
+Dim nn::storedElements(RankedTensorType type) {
+  if (!isPacked(type))
+    return product(shapeOf(type), type.getContext());
+  CheckedSize count = 1;
+  for (int64_t extent : cast<EncodingAttr>(type.getEncoding()).getPack().packedShape())
+    count *= extent;
+  return count.valid() ? constantDim(type.getContext(), *count.get()) : Dim();
 }
 
 Dim nn::product(ArrayRef<Dim> dims, MLIRContext *context) {

@@ -36,7 +36,11 @@ Dim dimOf(mlir::RankedTensorType type, unsigned index);
 Shape shapeOf(mlir::Type tensorType);
 /// Dimensions from the outermost to the innermost in memory; never empty for rank > 0.
 llvm::SmallVector<int64_t> orderOf(mlir::RankedTensorType type);
+/// Neither another order nor packed.
 bool isRowMajor(mlir::RankedTensorType type);
+bool isPacked(mlir::RankedTensorType type);
+/// Elements that the tensor takes in memory, a packed layout's padding included.
+Dim storedElements(mlir::RankedTensorType type);
 
 /// Product of dimensions; a null Dim when constants overflow.
 Dim product(llvm::ArrayRef<Dim> dims, mlir::MLIRContext *context);

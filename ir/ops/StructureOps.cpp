@@ -1,4 +1,4 @@
-// Verifiers, folders and assembly formats of parameters, constants, kernels, reorder and pack. This file also instantiates the
+// Verifiers, folders and assembly formats of parameters, constants, kernels and reorder. This file also instantiates the
 // generated op definitions.
 
 #include "ir/NN.h"
@@ -92,7 +92,7 @@ LogicalResult KernelOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// nn.reorder and nn.pack
+// nn.reorder
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReorderOp::verify() {
@@ -113,19 +113,4 @@ OpFoldResult ReorderOp::fold(FoldAdaptor) {
     return getResult();
   }
   return {};
-}
-
-LogicalResult PackOp::verify() {
-  auto input = cast<RankedTensorType>(getInput().getType());
-  auto result = cast<RankedTensorType>(getType());
-  if (result.getShape() != ArrayRef<int64_t>(getLoops().packedShape()) ||
-      result.getElementType() != input.getElementType())
-    return emitOpError("pack_c1: the result must have the loops' extents as shape and the "
-                       "operand's element type, found ")
-           << result;
-  for (size_t loop = 0; loop < getLoops().loopCount(); ++loop)
-    if (getLoops().dim(loop) >= input.getRank())
-      return emitOpError("pack_c2: loop ") << loop << " names dimension " << getLoops().dim(loop)
-                                           << " of an operand of rank " << input.getRank();
-  return success();
 }

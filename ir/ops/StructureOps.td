@@ -1,4 +1,4 @@
-// Ops that give a model its structure: parameters, constants, kernels, and the borders of packing and layout.
+// Ops that give a model its structure: parameters, constants, kernels, and the borders between layouts.
 #ifndef NNCC_IR_OPS_STRUCTUREOPS_TD
 #define NNCC_IR_OPS_STRUCTUREOPS_TD
 
@@ -85,11 +85,14 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">, Return
 }
 
 def NN_ReorderOp : NN_Op<"reorder", [Pure]> {
-  let summary = "The same logical tensor in another memory order";
+  let summary = "The same logical tensor in another layout";
   let description = [{
     ```mlir
     %y = nn.reorder %x : tensor<1x3x8x8xf32> to tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+    %p = nn.reorder %w : tensor<64x64xf32>
+                      to tensor<64x64xf32, #nn.enc<[], pack = <[0, 4, 16], [1, 64, 1], [0, 16, 1]>>>
     ```
+    Into a packed layout it fills what lies outside the logical extents with zeros.
     `reorder_c1`: operand and result have the same logical type.
   }];
   let arguments = (ins NN_Tensor:$input);
@@ -97,21 +100,6 @@ def NN_ReorderOp : NN_Op<"reorder", [Pure]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
-}
-
-def NN_PackOp : NN_Op<"pack", [Pure]> {
-  let summary = "A weight in the layout that a kernel reads";
-  let description = [{
-    ```mlir
-    %p = nn.pack %w #nn.pack<[0, 4, 16], [1, 64, 1], [0, 16, 1]> : tensor<64x64xf32> to tensor<4x64x16xf32>
-    ```
-    `pack_c1`: the result's shape is the loops' extents and its element type the operand's.
-    `pack_c2`: every loop names a dimension of the operand.
-  }];
-  let arguments = (ins NN_Tensor:$input, NN_PackLoopsAttr:$loops);
-  let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input $loops attr-dict `:` type($input) `to` type($result)";
-  let hasVerifier = 1;
 }
 
 #endif // NNCC_IR_OPS_STRUCTUREOPS_TD

@@ -1,0 +1,65 @@
+// How the body of an nn.kernel is read: its anchor, the elementwise chains around it, and the way each operand of a chain is
+// indexed. FormKernels asks these questions before it fuses and both code generators ask them again when they emit, so the
+// answers stand here once.
+#pragma once
+
+#include "ir/NN.h"
+
+#include <optional>
+
+namespace nncc::nn {
+
+/// How a chain reads an operand relative to the anchor's result.
+enum class Access {
+  Scalar,     ///< one element for all
+  PerChannel, ///< one element per channel (conv: dim 1; matmul: the last dim)
+  Full,       ///< the same shape as the result
+};
+
+/// The access of an operand that broadcasts against `result`, or nothing when it is none of the three.
+std::optional<Access> accessOf(mlir::RankedTensorType operand, mlir::RankedTensorType result,
+                               unsigned channelDim);
+
+/// The dimension whose elements an anchor's tile holds side by side in a vector.
+unsigned channelDimOf(mlir::Operation *anchor);
+
+/// The elementwise ops that lead from `root` to `result` within one block, in order.
+class Chain {
+public:
+  Chain() = default;
+  Chain(mlir::Value root, mlir::Value result);
+
+  bool empty() const { return ops.empty(); }
+  llvm::ArrayRef<mlir::Operation *> operations() const { return ops; }
+  mlir::Value getRoot() const { return root; }
+  /// Values that the chain reads besides the root: block arguments and constants, each once.
+  llvm::ArrayRef<mlir::Value> operands() const { return external; }
+
+  /// Emits the chain on scalars or vectors: `root` is the value at hand, `read` gives an external operand at the same place.
+  mlir::Value apply(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value rootValue,
+                    llvm::function_ref<mlir::Value(mlir::Value)> read) const;
+
+private:
+  mlir::Value root, result;
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SmallVector<mlir::Value> external;
+};
+
+/// The constant behind a one-element nn.constant, if `value` is one.
+std::optional<mlir::Attribute> splatConstant(mlir::Value value);
+
+/// The op that decides which emitter writes the kernel: the first op that is not elementwise, or the last elementwise op.
+mlir::Operation *anchorOf(KernelOp kernel);
+
+/// A kernel body of the form anchor, chain, optional pool, chain, as the contraction emitters take it.
+struct AnchoredBody {
+  mlir::Operation *anchor = nullptr;
+  Chain epilogue;
+  mlir::Operation *pool = nullptr; ///< nn.max_pool or nn.avg_pool, or null
+  Chain afterPool;
+  /// The value stored by the kernel.
+  mlir::Value result;
+};
+llvm::FailureOr<AnchoredBody> readAnchoredBody(KernelOp kernel);
+
+} // namespace nncc::nn
