@@ -1,6 +1,7 @@
-// Greedy best fit over the interval graph: items are placed one after the other, each into the smallest gap that holds it
-// between the items that are alive with it. The order decides how good the result is, so several are tried; if none reaches the
-// lower bound, the items that stick out at the top are moved to the front of the best order and the placing is repeated.
+// Greedy best fit over the interval graph: items are placed one after the other, each into the
+// smallest gap that holds it between the items that are alive with it. The order decides how good
+// the result is, so several are tried; if none reaches the lower bound, the items that stick out at
+// the top are moved to the front of the best order and the placing is repeated.
 #include "runtime/ArenaPlanner.h"
 
 #include "support/CheckedSize.h"
@@ -13,7 +14,8 @@
 namespace nncc::rt {
 namespace {
 
-/// Bound on the repair rounds and on the pairs of items they may visit, so that planning takes milliseconds for any model.
+/// Bound on the repair rounds and on the pairs of items they may visit, so that planning takes
+/// milliseconds for any model.
 constexpr int kMaxRepairRounds = 400;
 constexpr int64_t kMaxRepairWork = 20'000'000;
 
@@ -28,7 +30,8 @@ public:
       return std::nullopt;
     Order bestOrder;
     for (const Order &order : candidateOrders())
-      if (Placement placement = place(order); bestOrder.empty() || placement.arenaBytes < best.arenaBytes) {
+      if (Placement placement = place(order);
+          bestOrder.empty() || placement.arenaBytes < best.arenaBytes) {
         best = std::move(placement);
         bestOrder = order;
       }
@@ -44,16 +47,19 @@ private:
     int64_t arenaBytes = 0;
   };
 
-  // The sum bounds every offset that placing can produce, so it is the only total to be checked for overflow.
+  // The sum bounds every offset that placing can produce, so it is the only total to be checked for
+  // overflow.
   bool computeBounds() {
     CheckedSize sum = 0;
     uint32_t lastStep = 0;
     for (size_t i = 0; i < items.size(); ++i) {
       const ArenaItem &item = items[i];
       CheckedSize rounded = roundUp(CheckedSize(item.sizeBytes), item.alignmentBytes);
-      // An item's alignment may cost up to itself at its start, when its neighbours have a smaller one.
+      // An item's alignment may cost up to itself at its start, when its neighbours have a smaller
+      // one.
       sum += rounded + item.alignmentBytes;
-      if (!sum.valid() || item.sizeBytes < 0 || item.alignmentBytes <= 0 || item.firstUse > item.lastUse)
+      if (!sum.valid() || item.sizeBytes < 0 || item.alignmentBytes <= 0 ||
+          item.firstUse > item.lastUse)
         return false;
       roundedBytes[i] = rounded.getOr(0);
       plan.sumBytes += roundedBytes[i];
@@ -85,7 +91,8 @@ private:
       return order;
     };
     return {sortedBy(sizeOf), sortedBy([&](uint32_t i) { return sizeOf(i) * lifetimeOf(i); }),
-            sortedBy(lifetimeOf), sortedBy([this](uint32_t i) { return -double(items[i].firstUse); }),
+            sortedBy(lifetimeOf),
+            sortedBy([this](uint32_t i) { return -double(items[i].firstUse); }),
             sortedBy([this](uint32_t i) { return double(items[i].lastUse); })};
   }
 
@@ -103,9 +110,9 @@ private:
       int64_t offset = findBestGap(id, placed, result.offsets);
       result.offsets[id] = offset;
       result.arenaBytes = std::max(result.arenaBytes, offset + roundedBytes[id]);
-      auto position = std::upper_bound(placed.begin(), placed.end(), offset, [&](int64_t o, uint32_t other) {
-        return o < result.offsets[other];
-      });
+      auto position =
+          std::upper_bound(placed.begin(), placed.end(), offset,
+                           [&](int64_t o, uint32_t other) { return o < result.offsets[other]; });
       placed.insert(position, id);
     }
     return result;
@@ -131,7 +138,8 @@ private:
   }
 
   void repair(Order order) {
-    int64_t rounds = kMaxRepairWork / (static_cast<int64_t>(items.size()) * static_cast<int64_t>(items.size()) + 1);
+    int64_t rounds = kMaxRepairWork /
+                     (static_cast<int64_t>(items.size()) * static_cast<int64_t>(items.size()) + 1);
     rounds = std::min<int64_t>(rounds, kMaxRepairRounds);
     Placement current = best;
     for (; rounds > 0 && best.arenaBytes > plan.lowerBoundBytes; --rounds) {
@@ -156,6 +164,8 @@ private:
 
 } // namespace
 
-std::optional<ArenaPlan> planArena(std::span<const ArenaItem> items) { return Planner(items).run(); }
+std::optional<ArenaPlan> planArena(std::span<const ArenaItem> items) {
+  return Planner(items).run();
+}
 
 } // namespace nncc::rt

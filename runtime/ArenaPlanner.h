@@ -1,6 +1,6 @@
-// Offsets for buffers that share one block of memory (the arena): takes sizes and lifetimes, leaves offsets such that buffers
-// alive at the same time never overlap. A pure function without LLVM, used by the compiler for its reports and by the runtime
-// for the batch at hand.
+// Offsets for buffers that share one block of memory (the arena): takes sizes and lifetimes, leaves
+// offsets such that buffers alive at the same time never overlap. A pure function without LLVM,
+// used by the compiler for its reports and by the runtime for the batch at hand.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct ArenaItem {
 struct ArenaPlan {
   std::vector<int64_t> offsetsBytes; ///< one per item
   int64_t arenaBytes = 0;
-  /// What the items would take without sharing; as the bound below, with sizes rounded up to the alignment.
+  /// What the items would take without sharing; as the bound below, with sizes rounded up to the
+  /// alignment.
   int64_t sumBytes = 0;
   /// The largest total of items alive at one step: no plan can need less.
   int64_t lowerBoundBytes = 0;

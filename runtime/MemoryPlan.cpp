@@ -1,5 +1,5 @@
-// Lifetimes from the steps of an entry point. A buffer lives from the first step that names it to the last; since views and
-// in-place results name the same buffer, nothing else has to be known.
+// Lifetimes from the steps of an entry point. A buffer lives from the first step that names it to
+// the last; since views and in-place results name the same buffer, nothing else has to be known.
 #include "runtime/MemoryPlan.h"
 
 #include "runtime/ArenaPlanner.h"
@@ -22,7 +22,8 @@ Error overflow(const Program &program, std::span<const int64_t> dims, const std:
 }
 
 std::string describe(const Buffer &buffer, size_t id) {
-  return buffer.name.empty() ? "intermediate buffer " + std::to_string(id) : "'" + buffer.name + "'";
+  return buffer.name.empty() ? "intermediate buffer " + std::to_string(id)
+                             : "'" + buffer.name + "'";
 }
 
 } // namespace

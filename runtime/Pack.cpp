@@ -1,5 +1,6 @@
-// One recursion over the loops serves both directions. The two innermost loops are handled as a block: contiguous runs by
-// memcpy, strided ones (a transposition) by a typed copy in tiles that stay in the first-level cache.
+// One recursion over the loops serves both directions. The two innermost loops are handled as a
+// block: contiguous runs by memcpy, strided ones (a transposition) by a typed copy in tiles that
+// stay in the first-level cache.
 #include "runtime/Pack.h"
 
 #include "support/CheckedSize.h"
@@ -100,8 +101,8 @@ private:
     index[level.dim] = saved;
   }
 
-  // `rows` iterations that are neighbours in the logical tensor, each with a strided run. Going down the columns of a tile
-  // reads every logical cache line once.
+  // `rows` iterations that are neighbours in the logical tensor, each with a strided run. Going
+  // down the columns of a tile reads every logical cache line once.
   void copyTransposed(int64_t rows, const Level &inner, T *source, T *target) {
     constexpr int64_t kTileRows = 64 / sizeof(T) > 0 ? 64 / sizeof(T) : 1;
     int64_t inside = insideCount(inner);
@@ -161,14 +162,16 @@ void copy(std::span<const int64_t> shape, std::span<const PackLoop> loops, int64
 
 } // namespace
 
-Result<int64_t> packedElementCount(std::span<const int64_t> shape, std::span<const PackLoop> loops) {
+Result<int64_t> packedElementCount(std::span<const int64_t> shape,
+                                   std::span<const PackLoop> loops) {
   CheckedSize count = 1;
   for (const PackLoop &loop : loops) {
     if (loop.dim >= shape.size())
       return userError("pack loop names dim " + std::to_string(loop.dim) + " of a tensor of rank " +
                        std::to_string(shape.size()));
     if (loop.extent < 0 || loop.step <= 0)
-      return userError("pack loop over dim " + std::to_string(loop.dim) + " needs an extent >= 0 and a step > 0, found " +
+      return userError("pack loop over dim " + std::to_string(loop.dim) +
+                       " needs an extent >= 0 and a step > 0, found " +
                        std::to_string(loop.extent) + " and " + std::to_string(loop.step));
     count *= loop.extent;
   }
@@ -177,13 +180,13 @@ Result<int64_t> packedElementCount(std::span<const int64_t> shape, std::span<con
   return count.getOr(0);
 }
 
-void packTensor(std::span<const int64_t> shape, std::span<const PackLoop> loops, int64_t elementBytes,
-                const void *logical, void *packed) {
+void packTensor(std::span<const int64_t> shape, std::span<const PackLoop> loops,
+                int64_t elementBytes, const void *logical, void *packed) {
   copy<true>(shape, loops, elementBytes, const_cast<void *>(logical), packed);
 }
 
-void unpackTensor(std::span<const int64_t> shape, std::span<const PackLoop> loops, int64_t elementBytes,
-                  const void *packed, void *logical) {
+void unpackTensor(std::span<const int64_t> shape, std::span<const PackLoop> loops,
+                  int64_t elementBytes, const void *packed, void *logical) {
   copy<false>(shape, loops, elementBytes, logical, const_cast<void *>(packed));
 }
 

@@ -1,5 +1,5 @@
-// The consistency check of a Program, run by the compiler on what it made and by the runtime on what it loads, so that the walk
-// over the steps needs no checks of its own.
+// The consistency check of a Program, run by the compiler on what it made and by the runtime on
+// what it loads, so that the walk over the steps needs no checks of its own.
 #include "runtime/Program.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ public:
     checkKernels();
     std::set<std::string> entryNames;
     for (const EntryPoint &entry : program.entryPoints) {
-      require(entryNames.insert(entry.name).second, "entry point '" + entry.name + "' is defined twice");
+      require(entryNames.insert(entry.name).second,
+              "entry point '" + entry.name + "' is defined twice");
       checkEntryPoint(entry);
     }
     if (!problem.empty())
@@ -55,14 +56,16 @@ private:
                    buffer.kind == BufferKind::State;
     if (!isFixed)
       return;
-    require(buffer.sizeBytes.isConstant(), what + ": size of '" + buffer.name + "' depends on named dims");
+    require(buffer.sizeBytes.isConstant(),
+            what + ": size of '" + buffer.name + "' depends on named dims");
     require(fixedNames.insert(buffer.name).second, "the name '" + buffer.name + "' is used twice");
   }
 
   void checkKernels() {
     std::set<std::string> symbols;
     for (const Kernel &kernel : program.kernels) {
-      require(symbols.insert(kernel.symbol).second, "kernel symbol '" + kernel.symbol + "' is used twice");
+      require(symbols.insert(kernel.symbol).second,
+              "kernel symbol '" + kernel.symbol + "' is used twice");
       checkExpr(kernel.scratchBytes, "kernel '" + kernel.name + "': scratchBytes");
     }
   }
@@ -98,7 +101,8 @@ private:
         const std::vector<SizeExpr> &shape = program.buffers[id].shape;
         return std::find(shape.begin(), shape.end(), plain) != shape.end();
       });
-      require(found, where + ": no input has '" + program.dims[dim].name + "' alone as one of its dims");
+      require(found,
+              where + ": no input has '" + program.dims[dim].name + "' alone as one of its dims");
     }
   }
 

@@ -1,5 +1,6 @@
-// The compiled model as plain data: what the compiler hands to the runtime. codegen/ fills it, JSON carries it into model.so
-// (ProgramJson.h), runtime/Session walks it. Nothing here points into the compiler, and nothing here knows LLVM.
+// The compiled model as plain data: what the compiler hands to the runtime. codegen/ fills it, JSON
+// carries it into model.so (ProgramJson.h), runtime/Session walks it. Nothing here points into the
+// compiler, and nothing here knows LLVM.
 #pragma once
 
 #include "runtime/SizeExpr.h"
@@ -20,8 +21,8 @@ struct NamedDim {
   int64_t max = INT64_MAX;
 };
 
-/// Every arena buffer and every constant starts on a multiple of this many bytes; what the caller passes (inputs, outputs,
-/// parameters) is aligned to its element size only.
+/// Every arena buffer and every constant starts on a multiple of this many bytes; what the caller
+/// passes (inputs, outputs, parameters) is aligned to its element size only.
 inline constexpr int64_t kBufferAlignmentBytes = 64;
 
 enum class BufferKind : uint8_t {
@@ -48,9 +49,9 @@ struct BufferRef {
 };
 
 struct Kernel {
-  std::string name;     ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
-  std::string symbol;   ///< unique in the program; the key in each target's kernel table
-  std::string source;   ///< file:line:column of the model text that led here
+  std::string name;      ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
+  std::string symbol;    ///< unique in the program; the key in each target's kernel table
+  std::string source;    ///< file:line:column of the model text that led here
   SizeExpr scratchBytes; ///< per thread
 };
 
@@ -94,8 +95,9 @@ struct Program {
   }
 };
 
-/// Checks what the runtime relies on: indices in range, well-formed expressions, unique public names, every named dim of an
-/// entry point determined by the shape of one of its inputs. A failure is an internal error: the compiler wrote the program.
+/// Checks what the runtime relies on: indices in range, well-formed expressions, unique public
+/// names, every named dim of an entry point determined by the shape of one of its inputs. A failure
+/// is an internal error: the compiler wrote the program.
 Result<void> verifyProgram(const Program &program);
 
 } // namespace nncc::rt

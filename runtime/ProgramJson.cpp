@@ -1,5 +1,5 @@
-// Writing and reading of Program JSON. The reader trusts nothing: a wrong type, a missing field, an unknown name and an index
-// out of range are errors that name the place in the document.
+// Writing and reading of Program JSON. The reader trusts nothing: a wrong type, a missing field, an
+// unknown name and an index out of range are errors that name the place in the document.
 #include "runtime/ProgramJson.h"
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormatName = "nncc program";
 
-constexpr BufferKind kBufferKinds[] = {BufferKind::Input,  BufferKind::Output,
+constexpr BufferKind kBufferKinds[] = {BufferKind::Input,     BufferKind::Output,
                                        BufferKind::Parameter, BufferKind::State,
-                                       BufferKind::Constant, BufferKind::Arena};
+                                       BufferKind::Constant,  BufferKind::Arena};
 
 class Writer {
 public:
@@ -95,8 +95,8 @@ private:
   std::vector<std::string> dimNames;
 };
 
-/// Whether an object stands somewhere inside; such a value is written over several lines, any other one on one line, so that
-/// each buffer, kernel and step has a line of its own.
+/// Whether an object stands somewhere inside; such a value is written over several lines, any other
+/// one on one line, so that each buffer, kernel and step has a line of its own.
 bool containsObject(const Json &json) {
   for (const Json &item : json)
     if (item.is_object() || (item.is_array() && containsObject(item)))
@@ -105,8 +105,11 @@ bool containsObject(const Json &json) {
 }
 
 void print(const Json &json, const std::string &indent, std::string &out) {
-  // Names may hold any bytes that a model file holds; invalid UTF-8 is replaced rather than thrown at.
-  auto dump = [](const Json &value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  // Names may hold any bytes that a model file holds; invalid UTF-8 is replaced rather than thrown
+  // at.
+  auto dump = [](const Json &value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
   if (!json.is_structured() || !containsObject(json)) {
     out += dump(json);
     return;
@@ -136,7 +139,8 @@ public:
     if (root.is_discarded())
       return internalError("program JSON: the text is not valid JSON");
     Node top{&root, ""};
-    // The version comes first: a document of another version is not expected to make sense beyond it.
+    // The version comes first: a document of another version is not expected to make sense beyond
+    // it.
     if (readString(top, "format") != kFormatName)
       fail(top, "expected the format \"" + std::string(kFormatName) + "\"");
     if (int64_t version = readInteger(top, "version"); version != kProgramJsonVersion)

@@ -1,5 +1,5 @@
-// A Program as JSON text: how it travels in model.so, and what a person reads to see what was compiled. Size expressions are
-// text ("N*3136"); defaults are left out.
+// A Program as JSON text: how it travels in model.so, and what a person reads to see what was
+// compiled. Size expressions are text ("N*3136"); defaults are left out.
 #pragma once
 
 #include "runtime/Program.h"

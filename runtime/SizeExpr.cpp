@@ -1,5 +1,6 @@
-// Building, evaluating, printing and reading of SizeExpr. The compiler builds expressions from its affine shape expressions; the
-// runtime evaluates them once per binding of the named dims; the text form is what Program JSON and reports show.
+// Building, evaluating, printing and reading of SizeExpr. The compiler builds expressions from its
+// affine shape expressions; the runtime evaluates them once per binding of the named dims; the text
+// form is what Program JSON and reports show.
 #include "runtime/SizeExpr.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ using Term = SizeExpr::Term;
 
 namespace {
 
-/// Nesting that parse() follows before it gives up; generous for anything that shape arithmetic produces.
+/// Nesting that parse() follows before it gives up; generous for anything that shape arithmetic
+/// produces.
 constexpr int kMaxNesting = 500;
 
 bool isBinary(Op op) { return op != Op::Constant && op != Op::Dim; }
@@ -46,7 +48,8 @@ CheckedSize apply(Op op, CheckedSize a, CheckedSize b) {
   return CheckedSize::invalid();
 }
 
-// Binding strength in the text form. Operators written as function calls and the leaves never need parentheses.
+// Binding strength in the text form. Operators written as function calls and the leaves never need
+// parentheses.
 int precedenceOf(Op op) {
   switch (op) {
   case Op::Add:
@@ -142,8 +145,8 @@ private:
       return SizeExpr::dim(*index);
     }
     skipSpace();
-    if (position < text.size() && (std::isdigit(static_cast<unsigned char>(text[position])) ||
-                                   text[position] == '-')) {
+    if (position < text.size() &&
+        (std::isdigit(static_cast<unsigned char>(text[position])) || text[position] == '-')) {
       std::optional<int64_t> value = parseInteger();
       return value ? std::optional<SizeExpr>(*value) : std::nullopt;
     }
@@ -236,7 +239,9 @@ SizeExpr SizeExpr::binary(Op op, const SizeExpr &lhs, const SizeExpr &rhs) {
     if (std::optional<int64_t> folded = apply(op, lhs.terms[0].value, rhs.terms[0].value).get())
       return SizeExpr(*folded);
 
-  auto isValue = [](const SizeExpr &e, int64_t v) { return e.isConstant() && e.terms[0].value == v; };
+  auto isValue = [](const SizeExpr &e, int64_t v) {
+    return e.isConstant() && e.terms[0].value == v;
+  };
   if ((op == Op::Add && isValue(lhs, 0)) || (op == Op::Mul && isValue(lhs, 1)))
     return rhs;
   if (((op == Op::Add || op == Op::Sub) && isValue(rhs, 0)) ||

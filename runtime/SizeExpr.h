@@ -1,5 +1,6 @@
-// A size as an expression over the program's named dims, for example N * 16 * 28 * 28 * 4. Postfix terms in one vector: easy to
-// write into JSON, to check and to evaluate without recursion. Evaluation is checked for overflow.
+// A size as an expression over the program's named dims, for example N * 16 * 28 * 28 * 4. Postfix
+// terms in one vector: easy to write into JSON, to check and to evaluate without recursion.
+// Evaluation is checked for overflow.
 #pragma once
 
 #include "support/CheckedSize.h"
@@ -39,7 +40,8 @@ public:
 
   /// "N*16*28", fully parenthesised where precedence asks for it; parse() reads it back.
   std::string toString(std::span<const std::string> dimNames) const;
-  static std::optional<SizeExpr> parse(std::string_view text, std::span<const std::string> dimNames);
+  static std::optional<SizeExpr> parse(std::string_view text,
+                                       std::span<const std::string> dimNames);
 
   /// A well-formed postfix program: every operator finds its operands, one value is left.
   bool wellFormed(size_t dimCount) const;

@@ -1,6 +1,7 @@
-// The one integer type in which shapes, element counts, byte sizes and offsets are computed, by the compiler and the runtime
-// alike. An operation that leaves [INT64_MIN, INT64_MAX] makes the result invalid, and invalid values stay invalid, so that a
-// whole formula is checked once, at its end. Header only, free of LLVM and of exceptions.
+// The one integer type in which shapes, element counts, byte sizes and offsets are computed, by the
+// compiler and the runtime alike. An operation that leaves [INT64_MIN, INT64_MAX] makes the result
+// invalid, and invalid values stay invalid, so that a whole formula is checked once, at its end.
+// Header only, free of LLVM and of exceptions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The element types of nncc, shared by the compiler (which maps them to MLIR types), the runtime and the file formats. Header
-// only, free of LLVM.
+// The element types of nncc, shared by the compiler (which maps them to MLIR types), the runtime
+// and the file formats. Header only, free of LLVM.
 #pragma once
 
 #include <cstdint>

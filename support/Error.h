@@ -1,6 +1,7 @@
-// How a function reports that it could not do its work: a Result holds either the value or an Error, which says in one message
-// what was expected, what was found and what to do, and whose mistake it is. Used by the runtime, the file formats and the
-// tools; the compiler's passes use MLIR diagnostics instead. Header only, free of LLVM and of exceptions.
+// How a function reports that it could not do its work: a Result holds either the value or an
+// Error, which says in one message what was expected, what was found and what to do, and whose
+// mistake it is. Used by the runtime, the file formats and the tools; the compiler's passes use
+// MLIR diagnostics instead. Header only, free of LLVM and of exceptions.
 #pragma once
 
 #include <cstdint>

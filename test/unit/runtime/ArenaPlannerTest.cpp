@@ -1,5 +1,5 @@
-// ArenaPlanner: no two buffers that are alive together overlap (brute force), and the arena stays within 5% of the lower bound on
-// the buffer graphs of real networks.
+// ArenaPlanner: no two buffers that are alive together overlap (brute force), and the arena stays
+// within 5% of the lower bound on the buffer graphs of real networks.
 #include "runtime/ArenaPlanner.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ ArenaPlan planChecked(const Items &items) {
     int64_t live = 0;
     for (const ArenaItem &item : items)
       if (item.firstUse <= step && step <= item.lastUse)
-        live += (item.sizeBytes + item.alignmentBytes - 1) / item.alignmentBytes * item.alignmentBytes;
+        live +=
+            (item.sizeBytes + item.alignmentBytes - 1) / item.alignmentBytes * item.alignmentBytes;
     bound = std::max(bound, live);
   }
   EXPECT_EQ(plan->lowerBoundBytes, bound);
@@ -39,7 +40,8 @@ ArenaPlan planChecked(const Items &items) {
     EXPECT_GE(beginA, 0);
     EXPECT_LE(endA, plan->arenaBytes);
     for (size_t b = 0; b < a; ++b) {
-      bool together = items[a].firstUse <= items[b].lastUse && items[b].firstUse <= items[a].lastUse;
+      bool together =
+          items[a].firstUse <= items[b].lastUse && items[b].firstUse <= items[a].lastUse;
       int64_t beginB = plan->offsetsBytes[b], endB = beginB + items[b].sizeBytes;
       EXPECT_FALSE(together && beginA < endB && beginB < endA) << a << " overlaps " << b;
     }
@@ -53,7 +55,8 @@ double excess(const ArenaPlan &plan) {
 
 int64_t feature(int64_t channels, int64_t side) { return channels * side * side * 4; }
 
-// Bottleneck blocks: the block's input stays alive for the residual addition, whose result takes its place or a new one.
+// Bottleneck blocks: the block's input stays alive for the residual addition, whose result takes
+// its place or a new one.
 Items resnet50(int64_t batch) {
   Items items;
   uint32_t step = 0;
@@ -157,7 +160,8 @@ TEST(ArenaPlanner, StaysWithinFivePercentOnRealNetworks) {
     EXPECT_LE(excess(planChecked(unet(depth, 256, 32))), 0.05) << "depth " << depth;
 }
 
-// Random graphs are harder than networks; still no plan may overlap, and on average they stay close.
+// Random graphs are harder than networks; still no plan may overlap, and on average they stay
+// close.
 TEST(ArenaPlanner, RandomGraphsNeverOverlap) {
   std::mt19937 random(11);
   double totalExcess = 0;

@@ -1,4 +1,5 @@
-// MemoryPlan: lifetimes from the steps, views and in-place results by buffer id, errors for dims that overflow.
+// MemoryPlan: lifetimes from the steps, views and in-place results by buffer id, errors for dims
+// that overflow.
 #include "runtime/MemoryPlan.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ Step step(std::vector<BufferRef> args) {
   return s;
 }
 
-// image -> a -> b -> c -> logits; b is written in place by the third step, c is a view into the middle of b.
+// image -> a -> b -> c -> logits; b is written in place by the third step, c is a view into the
+// middle of b.
 Program chain() {
   Program program;
   program.modelName = "chain";
@@ -59,7 +61,8 @@ TEST(MemoryPlan, ReportsDimsThatOverflow) {
   Result<MemoryPlan> plan = planMemory(program, program.entryPoints[0], dims);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind, ErrorKind::User);
-  EXPECT_NE(plan.error().message.find("N = 92233720368547758"), std::string::npos) << plan.error().message;
+  EXPECT_NE(plan.error().message.find("N = 92233720368547758"), std::string::npos)
+      << plan.error().message;
 }
 
 TEST(MemoryPlan, ReportsAReferenceOutsideItsBuffer) {

@@ -1,4 +1,5 @@
-// Pack: against the definition (index of a dim = sum of loopIndex * step) walked element by element, and hand-written cases.
+// Pack: against the definition (index of a dim = sum of loopIndex * step) walked element by
+// element, and hand-written cases.
 #include "runtime/Pack.h"
 
 #include <gtest/gtest.h>
@@ -117,5 +118,6 @@ TEST(Pack, RefusesLoopsThatDoNotFit) {
   EXPECT_FALSE(packedElementCount(Shape{4}, Loops{{1, 4, 1}}));
   EXPECT_FALSE(packedElementCount(Shape{4}, Loops{{0, 4, 0}}));
   EXPECT_FALSE(packedElementCount(Shape{4}, Loops{{0, -1, 1}}));
-  EXPECT_FALSE(packedElementCount(Shape{4}, Loops{{0, int64_t{1} << 40, 1}, {0, int64_t{1} << 40, 1}}));
+  EXPECT_FALSE(
+      packedElementCount(Shape{4}, Loops{{0, int64_t{1} << 40, 1}, {0, int64_t{1} << 40, 1}}));
 }

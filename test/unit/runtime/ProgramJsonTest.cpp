@@ -1,4 +1,5 @@
-// ProgramJson: a program survives writing and reading; hostile documents are refused with the place of the problem.
+// ProgramJson: a program survives writing and reading; hostile documents are refused with the place
+// of the problem.
 #include "runtime/ProgramJson.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,11 @@ Program smallProgram() {
       {BufferKind::Arena, DType::F32, "", {n, 784}, n * 3136},
       {BufferKind::Output, DType::I64, "label", {n}, n * 8},
   };
-  program.kernels = {{"linear_relu", "linear_relu_0", "small.nn:3:5", 4096}, {"argmax", "argmax_1", "", 0}};
-  Step linear{0, {{0, 0}, {1, 0}, {2, 0}}, 1, SizeExpr::binary(SizeExpr::Op::CeilDiv, n, 8), n * 15680, n * 6272};
+  program.kernels = {{"linear_relu", "linear_relu_0", "small.nn:3:5", 4096},
+                     {"argmax", "argmax_1", "", 0}};
+  Step linear{0,         {{0, 0}, {1, 0}, {2, 0}},
+              1,         SizeExpr::binary(SizeExpr::Op::CeilDiv, n, 8),
+              n * 15680, n * 6272};
   Step argmax{1, {{2, n * 4}, {3, 0}}, 1, n, 0, 0};
   program.entryPoints = {{"infer", {0}, {3}, {linear, argmax}}};
   return program;
@@ -65,9 +69,11 @@ TEST(ProgramJson, KeepsEveryField) {
 
 TEST(ProgramJson, GivesEachStepALine) {
   std::string text = writeProgramJson(smallProgram());
-  EXPECT_NE(text.find("{\"kernel\":0,\"args\":[0,1,2],\"results\":1,\"tasks\":\"ceildiv(N, 8)\",\"flops\":"
-                      "\"N*15680\",\"trafficBytes\":\"N*6272\"},\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "{\"kernel\":0,\"args\":[0,1,2],\"results\":1,\"tasks\":\"ceildiv(N, 8)\",\"flops\":"
+          "\"N*15680\",\"trafficBytes\":\"N*6272\"},\n"),
+      std::string::npos)
       << text;
 }
 
@@ -81,12 +87,15 @@ TEST(ProgramJson, NamesThePlaceOfAProblem) {
   std::string text = writeProgramJson(smallProgram());
   expectRefused(replaced(text, "\"kernel\":1", "\"kernel\":\"x\""),
                 "entryPoints[0].steps[1].kernel: expected a 64-bit integer, found string");
-  expectRefused(replaced(text, "\"kernel\":1", "\"kernel\":7"), "step 1: kernel index out of range");
+  expectRefused(replaced(text, "\"kernel\":1", "\"kernel\":7"),
+                "step 1: kernel index out of range");
   expectRefused(replaced(text, "\"N*15680\"", "\"Q*15680\""),
                 "entryPoints[0].steps[0].flops: cannot read the size expression \"Q*15680\"");
   expectRefused(replaced(text, "\"bf16\"", "\"bf17\""), "buffers[1]: unknown dtype \"bf17\"");
-  expectRefused(replaced(text, "\"arena\"", "\"arenas\""), "buffers[2]: unknown buffer kind \"arenas\"");
-  expectRefused(replaced(text, "\"min\":1", "\"mni\":1"), "dims[0]: expected an object with the field \"min\"");
+  expectRefused(replaced(text, "\"arena\"", "\"arenas\""),
+                "buffers[2]: unknown buffer kind \"arenas\"");
+  expectRefused(replaced(text, "\"min\":1", "\"mni\":1"),
+                "dims[0]: expected an object with the field \"min\"");
   expectRefused(replaced(text, "\"min\":1", "\"min\":99999999999999999999"), "dims[0].min");
   expectRefused(replaced(text, "[2,\"N*4\"]", "[2]"), "expected [buffer, offset]");
   expectRefused("", "not valid JSON");
@@ -101,7 +110,8 @@ TEST(ProgramJson, RefusesADimThatNoInputDetermines) {
   expectRefused(writeProgramJson(program), "no input has 'T' alone as one of its dims");
 }
 
-// Single-byte damage anywhere either still reads as a valid program or is refused; it never crashes.
+// Single-byte damage anywhere either still reads as a valid program or is refused; it never
+// crashes.
 TEST(ProgramJson, SurvivesDamage) {
   std::string text = writeProgramJson(smallProgram());
   std::mt19937 random(3);

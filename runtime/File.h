@@ -1,0 +1,72 @@
+// Files as the runtime and the tools use them: read by mapping, written under a temporary name that
+// becomes the real one when everything is on disk, so that a reader never sees half a file. Errors
+// name the path and the system's reason.
+#pragma once
+
+#include "support/Error.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace nncc::rt {
+
+/// A whole file, mapped read-only. The file may be replaced by rename while it is mapped, but not
+/// shortened.
+class MappedFile {
+public:
+  static Result<MappedFile> open(const std::string &path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { swap(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept {
+    MappedFile moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data, size}; }
+
+private:
+  void swap(MappedFile &other) {
+    std::swap(data, other.data);
+    std::swap(size, other.size);
+  }
+
+  const std::byte *data = nullptr;
+  size_t size = 0;
+};
+
+/// A file in the making. Without commit() the destructor removes it and leaves what was there
+/// before.
+class AtomicFile {
+public:
+  static Result<AtomicFile> create(const std::string &path);
+
+  AtomicFile(AtomicFile &&other) noexcept
+      : finalPath(std::move(other.finalPath)), temporaryPath(std::move(other.temporaryPath)),
+        descriptor(std::exchange(other.descriptor, -1)) {}
+  AtomicFile &operator=(AtomicFile &&) = delete;
+  ~AtomicFile();
+
+  Result<void> write(const void *data, size_t sizeBytes);
+  Result<void> write(std::string_view text) { return write(text.data(), text.size()); }
+
+  /// Flushes to disk and gives the file its name.
+  Result<void> commit();
+
+private:
+  AtomicFile() = default;
+  Error failure(const char *action) const;
+
+  std::string finalPath;
+  std::string temporaryPath;
+  int descriptor = -1;
+};
+
+/// Creates or replaces a file with these bytes.
+Result<void> writeFileAtomically(const std::string &path, std::string_view contents);
+
+} // namespace nncc::rt

@@ -1,0 +1,13 @@
+// IDX files (the format of MNIST), plain or compressed by gzip. Leaves native byte order.
+#pragma once
+
+#include "runtime/HostTensor.h"
+#include "support/Error.h"
+
+#include <string>
+
+namespace nncc::rt {
+
+Result<HostTensor> readIdx(const std::string &path);
+
+} // namespace nncc::rt
