@@ -105,6 +105,32 @@ Operation *nn::anchorOf(KernelOp kernel) {
   return last;
 }
 
+PackLoopsAttr nn::panelsOf(ConvOp conv, int64_t columns) {
+  ArrayRef<int64_t> shape = conv.weightType().getShape();
+  int64_t groups = conv.getGroups();
+  int64_t groupOutputs = shape[0] / groups;
+  SmallVector<int64_t> loops = {0, groups, groupOutputs};
+  loops.append({0, (groupOutputs + columns - 1) / columns, columns});
+  for (size_t dim = 2; dim < shape.size(); ++dim)
+    loops.append({static_cast<int64_t>(dim), shape[dim], 1});
+  loops.append({1, shape[1], 1});
+  loops.append({0, columns, 1});
+  return PackLoopsAttr::get(conv.getContext(), loops);
+}
+
+PackLoopsAttr nn::panelsOf(MatmulOp matmul, int64_t columns) {
+  auto type = cast<RankedTensorType>(matmul.getRhs().getType());
+  int64_t rank = type.getRank();
+  int64_t k = matmul.getTransposeRhs() ? rank - 1 : rank - 2, n = 2 * rank - 3 - k;
+  SmallVector<int64_t> loops;
+  for (int64_t dim = 0; dim < rank - 2; ++dim)
+    loops.append({dim, type.getDimSize(dim), 1});
+  loops.append({n, (type.getDimSize(n) + columns - 1) / columns, columns});
+  loops.append({k, type.getDimSize(k), 1});
+  loops.append({n, columns, 1});
+  return PackLoopsAttr::get(matmul.getContext(), loops);
+}
+
 FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {
   auto yield = cast<YieldOp>(kernel.getTerminator());
   if (yield.getNumOperands() != 1)

@@ -51,6 +51,13 @@ std::optional<mlir::Attribute> splatConstant(mlir::Value value);
 /// The op that decides which emitter writes the kernel: the first op that is not elementwise, or the last elementwise op.
 mlir::Operation *anchorOf(KernelOp kernel);
 
+/// The packed layout of a weight as the contraction emitters read it: panels of `columns` output channels, each panel with
+/// the contracted index outermost, in the order in which the kernel walks it.
+///   conv   [O, C/groups, k...]   -> [group][panel][k...][C/groups][column]
+///   matmul [.., K, N] (or N x K) -> [batch...][panel][K][column]
+PackLoopsAttr panelsOf(ConvOp conv, int64_t columns);
+PackLoopsAttr panelsOf(MatmulOp matmul, int64_t columns);
+
 /// A kernel body of the form anchor, chain, optional pool, chain, as the contraction emitters take it.
 struct AnchoredBody {
   mlir::Operation *anchor = nullptr;

@@ -1,0 +1,25 @@
+// One nn.kernel in, one CPU kernel function out. EmitKernel.cpp looks at the kernel's anchor and hands it to the emitter that
+// knows it; each emitter has a file of its own.
+#pragma once
+
+#include "codegen/cpu/KernelBuilder.h"
+#include "ir/Kernel.h"
+
+namespace nncc::codegen {
+
+/// What the Program needs to know of an emitted kernel besides its code.
+struct EmittedKernel {
+  nn::Dim tasks;        ///< independent tasks of one step
+  nn::Dim scratchBytes; ///< scratch memory per thread
+};
+
+/// Emits `kernel` as the function `symbol` into `module`, which carries the nn.dims list. Arguments of the function: the
+/// kernel's operands, then its results. Reports what it cannot emit at the kernel.
+llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module,
+                                          const CpuTarget &target);
+
+// The emitters by kind of anchor. Each starts and ends the kernel function itself.
+llvm::FailureOr<EmittedKernel> emitConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+
+} // namespace nncc::codegen

@@ -1,0 +1,245 @@
+// The pen of the CPU emitters; see KernelBuilder.h.
+
+#include "codegen/cpu/KernelBuilder.h"
+
+#include "runtime/KernelAbi.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+
+Type TensorView::storage() const {
+  Type element = type.getElementType();
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return IntegerType::get(element.getContext(), std::max(8u, integer.getWidth()));
+  return element;
+}
+
+func::FuncOp KernelBuilder::beginKernel(StringRef symbol) {
+  Type pointer = pointerType();
+  Type i64Type = getI64Type();
+  auto type = getFunctionType({pointer, pointer, i64Type, i64Type, pointer}, {getI32Type()});
+  setInsertionPointToEnd(module.getBody());
+  function = func::FuncOp::create(*this, symbol, type);
+  for (unsigned argument : {0u, 1u, 4u})
+    function.setArgAttr(argument, LLVM::LLVMDialect::getNoCaptureAttrName(), getUnitAttr());
+  Block *entry = function.addEntryBlock();
+  setInsertionPointToStart(entry);
+  argsPointer = entry->getArgument(0);
+  dimsPointer = entry->getArgument(1);
+  beginTask = entry->getArgument(2);
+  endTask = entry->getArgument(3);
+  scratch = entry->getArgument(4);
+  dimCache.clear();
+  argumentCache.clear();
+  return function;
+}
+
+void KernelBuilder::endKernel(Value status) {
+  if (!status)
+    status = arith::ConstantOp::create(*this, getI32IntegerAttr(rt::KernelOk));
+  func::ReturnOp::create(*this, status);
+}
+
+Type KernelBuilder::pointerType() { return LLVM::LLVMPointerType::get(getContext()); }
+
+Value KernelBuilder::argument(unsigned index) {
+  Value &cached = argumentCache[index];
+  if (!cached) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&function.front());
+    cached = load(pointerType(), offset(argsPointer, pointerType(), i64(index)));
+  }
+  return cached;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+Value KernelBuilder::i64(int64_t value) {
+  return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+}
+
+Value KernelBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
+Value KernelBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
+Value KernelBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
+Value KernelBuilder::div(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
+Value KernelBuilder::rem(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
+Value KernelBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
+Value KernelBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
+
+Value KernelBuilder::ceilDiv(Value a, Value b) { return div(add(a, sub(b, i64(1))), b); }
+
+Value KernelBuilder::less(Value a, Value b) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
+}
+
+Value KernelBuilder::product(ValueRange values) {
+  Value result = i64(1);
+  for (Value value : values)
+    result = mul(result, value);
+  return result;
+}
+
+SmallVector<Value> KernelBuilder::delinearize(Value flat, ValueRange extents) {
+  SmallVector<Value> indices(extents.size());
+  for (size_t i = extents.size(); i-- > 0;) {
+    indices[i] = i == 0 ? flat : rem(flat, extents[i]);
+    if (i > 0)
+      flat = div(flat, extents[i]);
+  }
+  return indices;
+}
+
+Value KernelBuilder::dim(nn::Dim dim) {
+  if (auto constant = nn::constantOf(dim))
+    return i64(*constant);
+  Value &cached = dimCache[dim];
+  if (cached)
+    return cached;
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(&function.front());
+  // A symbol's place in the dims array is its place in the module's nn.dims list.
+  auto list = module->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr);
+  std::function<Value(AffineExpr)> build = [&](AffineExpr expr) -> Value {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return i64(constant.getValue());
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+      StringRef name = nn::dimName(getContext(), symbol.getPosition());
+      int64_t position = 0;
+      for (Attribute entry : list) {
+        if (cast<nn::DimAttr>(entry).getName() == name)
+          break;
+        ++position;
+      }
+      assert(position < static_cast<int64_t>(list.size()) && "a dim that nn.dims does not list");
+      return load(getI64Type(), offset(dimsPointer, getI64Type(), i64(position)));
+    }
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    Value lhs = build(binary.getLHS()), rhs = build(binary.getRHS());
+    switch (expr.getKind()) {
+    case AffineExprKind::Add:
+      return add(lhs, rhs);
+    case AffineExprKind::Mul:
+      return mul(lhs, rhs);
+    case AffineExprKind::FloorDiv:
+      return createOrFold<arith::FloorDivSIOp>(lhs, rhs);
+    case AffineExprKind::CeilDiv:
+      return createOrFold<arith::CeilDivSIOp>(lhs, rhs);
+    default:
+      return rem(lhs, rhs);
+    }
+  };
+  Value value = build(dim);
+  dimCache[dim] = value;
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value KernelBuilder::offset(Value pointer, Type element, Value elements) {
+  APInt constant;
+  if (matchPattern(elements, m_ConstantInt(&constant)) && constant.isZero())
+    return pointer;
+  return LLVM::GEPOp::create(*this, pointerType(), element, pointer,
+                             ArrayRef<LLVM::GEPArg>{elements});
+}
+
+Value KernelBuilder::load(Type type, Value pointer, unsigned alignBytes) {
+  return LLVM::LoadOp::create(*this, type, pointer, alignBytes);
+}
+
+void KernelBuilder::store(Value value, Value pointer, unsigned alignBytes) {
+  LLVM::StoreOp::create(*this, value, pointer, alignBytes);
+}
+
+Value KernelBuilder::loadVector(VectorType type, Value pointer, Value mask) {
+  unsigned alignBytes = type.getElementTypeBitWidth() / 8;
+  if (!mask)
+    return load(type, pointer, alignBytes);
+  Value zero = arith::ConstantOp::create(*this, getZeroAttr(type));
+  return LLVM::MaskedLoadOp::create(*this, type, pointer, mask, zero, alignBytes);
+}
+
+void KernelBuilder::storeVector(Value value, Value pointer, Value mask) {
+  unsigned alignBytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;
+  if (!mask)
+    return store(value, pointer, alignBytes);
+  LLVM::MaskedStoreOp::create(*this, value, pointer, mask, alignBytes);
+}
+
+TensorView KernelBuilder::view(RankedTensorType type, Value pointer) {
+  TensorView view;
+  view.pointer = pointer;
+  view.type = type;
+  for (nn::Dim extent : nn::shapeOf(type))
+    view.extents.push_back(dim(extent));
+  view.strides.resize(type.getRank());
+  Value stride = i64(1);
+  for (int64_t position : llvm::reverse(nn::orderOf(type))) {
+    view.strides[position] = stride;
+    stride = mul(stride, view.extents[position]);
+  }
+  return view;
+}
+
+Value KernelBuilder::elementPointer(const TensorView &view, ValueRange indices) {
+  Value elements = i64(0);
+  for (auto [index, stride] : llvm::zip(indices, view.strides))
+    elements = add(elements, mul(index, stride));
+  return offset(view.pointer, view.storage(), elements);
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+scf::ForOp KernelBuilder::loop(Value begin, Value end, Value step, Body body) {
+  auto loop = scf::ForOp::create(*this, begin, end, step);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+  return loop;
+}
+
+scf::ForOp KernelBuilder::loop(Value begin, Value end, Body body) {
+  return loop(begin, end, i64(1), body);
+}
+
+SmallVector<Value> KernelBuilder::loopCarried(Value begin, Value end, Value step, ValueRange init,
+                                              CarriedBody body) {
+  auto loop = scf::ForOp::create(*this, begin, end, step, init);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  // With carried values the builder leaves the terminator to us.
+  setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(*this, next);
+  return loop.getResults();
+}
+
+void KernelBuilder::branch(Value condition, function_ref<void()> then,
+                           function_ref<void()> otherwise) {
+  auto op = scf::IfOp::create(*this, condition, /*withElseRegion=*/static_cast<bool>(otherwise));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(op.thenBlock());
+  then();
+  if (otherwise) {
+    setInsertionPointToStart(op.elseBlock());
+    otherwise();
+  }
+}
+
+Value KernelBuilder::select(Value condition, Value a, Value b) {
+  return createOrFold<arith::SelectOp>(condition, a, b);
+}
+
+Value KernelBuilder::floatConstant(Type type, double value) {
+  TypedAttr attr = getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attr = SplatElementsAttr::get(vector, attr);
+  return arith::ConstantOp::create(*this, attr);
+}

@@ -1,0 +1,102 @@
+// The pen of the CPU emitters: writes one kernel function (runtime/KernelAbi.h) into a module of func, scf, arith, math, vector
+// and llvm ops. Sizes are i64 values folded as they are built, tensors are raw pointers with strides, so that what leaves here
+// is as plain as hand-written loops.
+#pragma once
+
+#include "codegen/cpu/CpuTarget.h"
+#include "ir/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <functional>
+
+namespace nncc::codegen {
+
+/// A tensor in memory: base pointer, logical shape and element strides, all as run-time values (constants where known).
+struct TensorView {
+  mlir::Value pointer;
+  mlir::RankedTensorType type;
+  llvm::SmallVector<mlir::Value> extents; ///< i64, one per logical dimension
+  llvm::SmallVector<mlir::Value> strides; ///< i64 elements, one per logical dimension
+  mlir::Type storage() const;             ///< element type in memory: i1 takes a byte, ui8 is i8
+};
+
+class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  KernelBuilder(mlir::Location loc, mlir::OpBuilder builder, const CpuTarget &target,
+                mlir::ModuleOp module)
+      : ImplicitLocOpBuilder(loc, builder), target(target), module(module) {}
+
+  const CpuTarget &target;
+  mlir::ModuleOp module;
+
+  /// Starts the kernel function `symbol`; the insertion point is its body.
+  mlir::func::FuncOp beginKernel(llvm::StringRef symbol);
+  /// Ends it, returning `status` (KernelOk when null).
+  void endKernel(mlir::Value status = {});
+
+  mlir::Value argument(unsigned index); ///< pointer of kernel argument `index`
+  mlir::Value beginTask, endTask, scratch;
+
+  //===--------------------------------------------------------------------===//
+  // Sizes
+  //===--------------------------------------------------------------------===//
+  mlir::Value i64(int64_t value);
+  mlir::Value dim(nn::Dim dim); ///< the run-time value of a dimension
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  /// Quotient and remainder of non-negative values.
+  mlir::Value div(mlir::Value a, mlir::Value b);
+  mlir::Value rem(mlir::Value a, mlir::Value b);
+  mlir::Value ceilDiv(mlir::Value a, mlir::Value b);
+  mlir::Value min(mlir::Value a, mlir::Value b);
+  mlir::Value max(mlir::Value a, mlir::Value b);
+  mlir::Value less(mlir::Value a, mlir::Value b); ///< signed a < b, i1
+  mlir::Value product(mlir::ValueRange values);
+  /// Row-major index of `flat` in `extents`, outermost first.
+  llvm::SmallVector<mlir::Value> delinearize(mlir::Value flat, mlir::ValueRange extents);
+
+  //===--------------------------------------------------------------------===//
+  // Memory
+  //===--------------------------------------------------------------------===//
+  mlir::Type pointerType();
+  mlir::Value offset(mlir::Value pointer, mlir::Type element, mlir::Value elements);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignBytes = 0);
+  void store(mlir::Value value, mlir::Value pointer, unsigned alignBytes = 0);
+  /// Vector access at element alignment; `mask` null = all lanes.
+  mlir::Value loadVector(mlir::VectorType type, mlir::Value pointer, mlir::Value mask = {});
+  void storeVector(mlir::Value value, mlir::Value pointer, mlir::Value mask = {});
+
+  TensorView view(mlir::RankedTensorType type, mlir::Value pointer);
+  /// Pointer to the element at `indices`; dimensions of extent 1 are taken at 0 when `broadcast`.
+  mlir::Value elementPointer(const TensorView &view, mlir::ValueRange indices);
+
+  //===--------------------------------------------------------------------===//
+  // Control
+  //===--------------------------------------------------------------------===//
+  using Body = llvm::function_ref<void(mlir::Value)>;
+  using CarriedBody =
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  mlir::scf::ForOp loop(mlir::Value begin, mlir::Value end, mlir::Value step, Body body);
+  mlir::scf::ForOp loop(mlir::Value begin, mlir::Value end, Body body);
+  llvm::SmallVector<mlir::Value> loopCarried(mlir::Value begin, mlir::Value end, mlir::Value step,
+                                             mlir::ValueRange init, CarriedBody body);
+  void branch(mlir::Value condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise = {});
+
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+  mlir::Value floatConstant(mlir::Type type, double value); ///< scalar or splat
+
+private:
+  mlir::Value argsPointer, dimsPointer;
+  llvm::DenseMap<nn::Dim, mlir::Value> dimCache;
+  llvm::DenseMap<unsigned, mlir::Value> argumentCache;
+  mlir::func::FuncOp function;
+};
+
+} // namespace nncc::codegen

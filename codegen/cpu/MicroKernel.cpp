@@ -1,0 +1,213 @@
+// Writes contraction micro-kernels; see MicroKernel.h.
+
+#include "codegen/cpu/MicroKernel.h"
+
+#include "mlir/IR/AsmState.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+
+Type codegen::accumulatorType(Type element) {
+  if (element.isF16() || element.isBF16())
+    return Float32Type::get(element.getContext());
+  return element;
+}
+
+SmallVector<Value> codegen::pointerOperands(const nn::Chain &chain) {
+  SmallVector<Value> operands;
+  for (Value value : chain.operands())
+    if (!nn::splatConstant(value))
+      operands.push_back(value);
+  return operands;
+}
+
+/// A text that is equal for two chains exactly when their micro-kernels can be one function.
+static std::string chainKey(const MicroKernelSpec &spec) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << spec.element << "," << spec.stored << ";";
+  llvm::DenseMap<Value, std::string> names;
+  names[spec.chain->getRoot()] = "root";
+  for (auto [index, value] : llvm::enumerate(spec.chain->operands())) {
+    if (auto constant = nn::splatConstant(value)) {
+      std::string number;
+      llvm::raw_string_ostream(number) << *constant;
+      names[value] = number;
+      continue;
+    }
+    auto access = nn::accessOf(cast<RankedTensorType>(value.getType()), spec.chainType, spec.channelDim);
+    names[value] = "x" + std::to_string(index) + "a" + std::to_string(static_cast<int>(*access));
+  }
+  for (auto [index, op] : llvm::enumerate(spec.chain->operations())) {
+    os << op->getName() << op->getAttrDictionary() << "(";
+    for (Value operand : op->getOperands())
+      os << names[operand] << ",";
+    os << ")" << cast<RankedTensorType>(op->getResult(0).getType()).getElementType() << ";";
+    names[op->getResult(0)] = "v" + std::to_string(index);
+  }
+  return text;
+}
+
+/// "mk_6x16_bias_relu_1f2e3d4c": readable in profiles and disassembly, unique by the hash of the chain.
+static std::string functionName(KernelBuilder &b, const MicroKernelSpec &spec) {
+  int64_t columns = spec.vectors * b.target.lanes(accumulatorType(spec.element).getIntOrFloatBitWidth());
+  std::string name = "mk_" + std::to_string(spec.rows) + "x" + std::to_string(columns);
+  for (Operation *op : spec.chain->operations())
+    name += "_" + op->getName().stripDialect().str();
+  if (spec.masked)
+    name += "_tail";
+  return name + "_" + llvm::utohexstr(llvm::xxh3_64bits(chainKey(spec)) & 0xffffffff, true);
+}
+
+namespace {
+
+/// Emission of one micro-kernel body.
+struct MicroKernelEmitter {
+  KernelBuilder &b;
+  const MicroKernelSpec &spec;
+  Type accumulator = accumulatorType(spec.element);
+  int64_t lanes = b.target.lanes(accumulator.getIntOrFloatBitWidth());
+  VectorType vectorType = VectorType::get({lanes}, accumulator);
+
+  Value widen(Value value) {
+    Type to = isa<VectorType>(value.getType()) ? Type(vectorType) : accumulator;
+    return value.getType() == to ? value : arith::ExtFOp::create(b, to, value);
+  }
+
+  Value splat(Value scalar) { return vector::BroadcastOp::create(b, vectorType, scalar); }
+
+  Value multiplyAdd(Value x, Value y, Value sum) {
+    if (isa<FloatType>(accumulator))
+      return vector::FMAOp::create(b, x, y, sum);
+    return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
+  }
+
+  Value columnPointer(Value row, Type element, int64_t vector) {
+    return b.offset(row, element, b.i64(vector * lanes));
+  }
+
+  /// Accumulators after the K loop, row by row.
+  SmallVector<Value> contract(Value table, Value tableStride, Value taps, Value run, Value panel) {
+    SmallVector<Value> carried(spec.rows * spec.vectors,
+                               arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
+    carried.push_back(panel);
+    VectorType loaded = VectorType::get({lanes}, spec.element);
+    carried = b.loopCarried(b.i64(0), taps, b.i64(1), carried, [&](Value tap, ValueRange outer) {
+      SmallVector<Value> rows;
+      Value firstRow = b.mul(tap, tableStride);
+      for (int64_t r = 0; r < spec.rows; ++r)
+        rows.push_back(b.load(b.pointerType(),
+                              b.offset(table, b.pointerType(), b.add(firstRow, b.i64(r)))));
+      return b.loopCarried(b.i64(0), run, b.i64(1), outer, [&](Value k, ValueRange sums) {
+        SmallVector<Value> next(sums);
+        Value row = sums.back();
+        SmallVector<Value> weights;
+        for (int64_t v = 0; v < spec.vectors; ++v)
+          weights.push_back(widen(b.loadVector(loaded, columnPointer(row, spec.element, v))));
+        for (int64_t r = 0; r < spec.rows; ++r) {
+          Value x = splat(widen(b.load(spec.element, b.offset(rows[r], spec.element, k))));
+          for (int64_t v = 0; v < spec.vectors; ++v)
+            next[r * spec.vectors + v] = multiplyAdd(x, weights[v], next[r * spec.vectors + v]);
+        }
+        next.back() = b.offset(row, spec.element, b.i64(spec.vectors * lanes));
+        return next;
+      });
+    });
+    carried.pop_back();
+    return carried;
+  }
+
+  /// True for the first `valid` columns of vector `v`.
+  Value columnMask(Value valid, int64_t v) {
+    SmallVector<int32_t> numbers;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      numbers.push_back(v * lanes + lane);
+    auto type = VectorType::get({lanes}, b.getI32Type());
+    Value columns = arith::ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
+    Value limit = vector::BroadcastOp::create(b, type, arith::TruncIOp::create(b, b.getI32Type(), valid));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, columns, limit);
+  }
+
+  /// Applies the chain to every accumulator and stores the tile.
+  void finish(ArrayRef<Value> sums, Value out, Value outStride, Value fullStride, Value valid,
+              ValueRange operands) {
+    SmallVector<Value> masks(spec.vectors);
+    if (spec.masked)
+      for (int64_t v = 0; v < spec.vectors; ++v)
+        masks[v] = columnMask(valid, v);
+
+    llvm::DenseMap<Value, Value> pointers;
+    for (auto [value, pointer] : llvm::zip(pointerOperands(*spec.chain), operands))
+      pointers[value] = pointer;
+    // Scalars and per-channel vectors are the same for every row.
+    llvm::DenseMap<std::pair<Value, int64_t>, Value> shared;
+
+    for (int64_t r = 0; r < spec.rows; ++r) {
+      for (int64_t v = 0; v < spec.vectors; ++v) {
+        auto read = [&](Value operand) -> Value {
+          auto type = cast<RankedTensorType>(operand.getType());
+          Type element = type.getElementType();
+          auto operandVector = VectorType::get({lanes}, element);
+          if (auto constant = nn::splatConstant(operand))
+            return arith::ConstantOp::create(
+                b, SplatElementsAttr::get(operandVector, cast<TypedAttr>(*constant)));
+          nn::Access access = *nn::accessOf(type, spec.chainType, spec.channelDim);
+          if (access == nn::Access::Full) {
+            Value place = b.add(b.mul(fullStride, b.i64(r)), b.i64(v * lanes));
+            return b.loadVector(operandVector, b.offset(pointers[operand], element, place), masks[v]);
+          }
+          bool perChannel = access == nn::Access::PerChannel;
+          Value &cached = shared[{operand, perChannel ? v : 0}];
+          if (!cached && perChannel)
+            cached = b.loadVector(operandVector, columnPointer(pointers[operand], element, v), masks[v]);
+          else if (!cached)
+            cached = vector::BroadcastOp::create(b, operandVector, b.load(element, pointers[operand]));
+          return cached;
+        };
+        Value root = sums[r * spec.vectors + v];
+        if (accumulator != spec.element)
+          root = arith::TruncFOp::create(b, VectorType::get({lanes}, spec.element), root);
+        Value value = spec.chain->apply(b, b.getLoc(), root, read);
+        Value place = b.add(b.mul(outStride, b.i64(r)), b.i64(v * lanes));
+        b.storeVector(value, b.offset(out, spec.stored, place), masks[v]);
+      }
+    }
+  }
+};
+
+} // namespace
+
+static func::FuncOp createMicroKernel(KernelBuilder &b, const MicroKernelSpec &spec, StringRef name) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(b.module.getBody());
+  Type pointer = b.pointerType(), i64Type = b.getI64Type();
+  SmallVector<Type> inputs = {pointer, i64Type, i64Type, i64Type, pointer,
+                              pointer, i64Type, i64Type, i64Type};
+  inputs.append(pointerOperands(*spec.chain).size(), pointer);
+  auto function = func::FuncOp::create(b, name, b.getFunctionType(inputs, {}));
+  function.setPrivate();
+  function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  Block *entry = function.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  MicroKernelEmitter emitter{b, spec};
+  ValueRange args = entry->getArguments();
+  SmallVector<Value> sums = emitter.contract(args[0], args[1], args[2], args[3], args[4]);
+  emitter.finish(sums, args[5], args[6], args[7], args[8], args.drop_front(9));
+  func::ReturnOp::create(b);
+  return function;
+}
+
+void codegen::callMicroKernel(KernelBuilder &b, const MicroKernelSpec &spec,
+                              const MicroKernelArgs &args) {
+  std::string name = functionName(b, spec);
+  auto function = b.module.lookupSymbol<func::FuncOp>(name);
+  if (!function)
+    function = createMicroKernel(b, spec, name);
+  SmallVector<Value> operands = {args.table, args.tableStride, args.taps,
+                                 args.run,   args.panel,       args.out,
+                                 args.outStride, args.fullStride, args.valid};
+  operands.append(args.operands);
+  func::CallOp::create(b, function, operands);
+}
