@@ -171,6 +171,22 @@ void KernelBuilder::storeVector(Value value, Value pointer, Value mask) {
   LLVM::MaskedStoreOp::create(*this, value, pointer, mask, alignBytes);
 }
 
+Value KernelBuilder::zeros(int64_t sizeBytes) {
+  std::string name = "nncc_zeros_" + std::to_string(sizeBytes);
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!global) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(getI8Type(), sizeBytes);
+    global = LLVM::GlobalOp::create(*this, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                                    Attribute(), /*alignment=*/64);
+    Block *initializer = createBlock(&global.getInitializerRegion());
+    setInsertionPointToStart(initializer);
+    LLVM::ReturnOp::create(*this, ValueRange{LLVM::ZeroOp::create(*this, type)});
+  }
+  return LLVM::AddressOfOp::create(*this, pointerType(), global.getSymName());
+}
+
 TensorView KernelBuilder::view(RankedTensorType type, Value pointer) {
   TensorView view;
   view.pointer = pointer;

@@ -72,6 +72,9 @@ public:
   mlir::Value loadVector(mlir::VectorType type, mlir::Value pointer, mlir::Value mask = {});
   void storeVector(mlir::Value value, mlir::Value pointer, mlir::Value mask = {});
 
+  /// Pointer to at least `sizeBytes` zero bytes that belong to the module.
+  mlir::Value zeros(int64_t sizeBytes);
+
   TensorView view(mlir::RankedTensorType type, mlir::Value pointer);
   /// Pointer to the element at `indices`; dimensions of extent 1 are taken at 0 when `broadcast`.
   mlir::Value elementPointer(const TensorView &view, mlir::ValueRange indices);

@@ -27,7 +27,7 @@ SmallVector<Value> codegen::pointerOperands(const nn::Chain &chain) {
 static std::string chainKey(const MicroKernelSpec &spec) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << spec.element << "," << spec.stored << ";";
+  os << spec.element << "," << spec.stored << (spec.hasBias ? ",bias;" : ";");
   llvm::DenseMap<Value, std::string> names;
   names[spec.chain->getRoot()] = "root";
   for (auto [index, value] : llvm::enumerate(spec.chain->operands())) {
@@ -54,6 +54,8 @@ static std::string chainKey(const MicroKernelSpec &spec) {
 static std::string functionName(KernelBuilder &b, const MicroKernelSpec &spec) {
   int64_t columns = spec.vectors * b.target.lanes(accumulatorType(spec.element).getIntOrFloatBitWidth());
   std::string name = "mk_" + std::to_string(spec.rows) + "x" + std::to_string(columns);
+  if (spec.hasBias)
+    name += "_bias";
   for (Operation *op : spec.chain->operations())
     name += "_" + op->getName().stripDialect().str();
   if (spec.masked)
@@ -89,9 +91,17 @@ struct MicroKernelEmitter {
   }
 
   /// Accumulators after the K loop, row by row.
-  SmallVector<Value> contract(Value table, Value tableStride, Value taps, Value run, Value panel) {
-    SmallVector<Value> carried(spec.rows * spec.vectors,
-                               arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
+  SmallVector<Value> contract(Value table, Value tableStride, Value taps, Value run, Value panel,
+                              Value bias, ArrayRef<Value> masks) {
+    SmallVector<Value> start(spec.vectors);
+    for (int64_t v = 0; v < spec.vectors; ++v)
+      start[v] = spec.hasBias
+                     ? widen(b.loadVector(VectorType::get({lanes}, spec.element),
+                                          columnPointer(bias, spec.element, v), masks[v]))
+                     : Value(arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
+    SmallVector<Value> carried;
+    for (int64_t r = 0; r < spec.rows; ++r)
+      carried.append(start);
     carried.push_back(panel);
     VectorType loaded = VectorType::get({lanes}, spec.element);
     carried = b.loopCarried(b.i64(0), taps, b.i64(1), carried, [&](Value tap, ValueRange outer) {
@@ -131,13 +141,8 @@ struct MicroKernelEmitter {
   }
 
   /// Applies the chain to every accumulator and stores the tile.
-  void finish(ArrayRef<Value> sums, Value out, Value outStride, Value fullStride, Value valid,
-              ValueRange operands) {
-    SmallVector<Value> masks(spec.vectors);
-    if (spec.masked)
-      for (int64_t v = 0; v < spec.vectors; ++v)
-        masks[v] = columnMask(valid, v);
-
+  void finish(ArrayRef<Value> sums, Value out, Value outStride, Value fullStride,
+              ArrayRef<Value> masks, ValueRange operands) {
     llvm::DenseMap<Value, Value> pointers;
     for (auto [value, pointer] : llvm::zip(pointerOperands(*spec.chain), operands))
       pointers[value] = pointer;
@@ -185,6 +190,8 @@ static func::FuncOp createMicroKernel(KernelBuilder &b, const MicroKernelSpec &s
   Type pointer = b.pointerType(), i64Type = b.getI64Type();
   SmallVector<Type> inputs = {pointer, i64Type, i64Type, i64Type, pointer,
                               pointer, i64Type, i64Type, i64Type};
+  if (spec.hasBias)
+    inputs.push_back(pointer);
   inputs.append(pointerOperands(*spec.chain).size(), pointer);
   auto function = func::FuncOp::create(b, name, b.getFunctionType(inputs, {}));
   function.setPrivate();
@@ -193,8 +200,16 @@ static func::FuncOp createMicroKernel(KernelBuilder &b, const MicroKernelSpec &s
   b.setInsertionPointToStart(entry);
   MicroKernelEmitter emitter{b, spec};
   ValueRange args = entry->getArguments();
-  SmallVector<Value> sums = emitter.contract(args[0], args[1], args[2], args[3], args[4]);
-  emitter.finish(sums, args[5], args[6], args[7], args[8], args.drop_front(9));
+  ValueRange pointers = args.drop_front(9);
+  Value bias = spec.hasBias ? pointers.front() : Value();
+  SmallVector<Value> masks(spec.vectors);
+  if (spec.masked)
+    for (int64_t v = 0; v < spec.vectors; ++v)
+      masks[v] = emitter.columnMask(args[8], v);
+  SmallVector<Value> sums =
+      emitter.contract(args[0], args[1], args[2], args[3], args[4], bias, masks);
+  emitter.finish(sums, args[5], args[6], args[7], masks,
+                 spec.hasBias ? pointers.drop_front() : pointers);
   func::ReturnOp::create(b);
   return function;
 }
@@ -208,6 +223,8 @@ void codegen::callMicroKernel(KernelBuilder &b, const MicroKernelSpec &spec,
   SmallVector<Value> operands = {args.table, args.tableStride, args.taps,
                                  args.run,   args.panel,       args.out,
                                  args.outStride, args.fullStride, args.valid};
+  if (spec.hasBias)
+    operands.push_back(args.bias);
   operands.append(args.operands);
   func::CallOp::create(b, function, operands);
 }

@@ -16,6 +16,7 @@ struct MicroKernelSpec {
   int64_t rows = 0;          ///< M of the tile
   int64_t vectors = 0;       ///< vector registers per row
   bool masked = false;       ///< only the first `valid` columns are stored
+  bool hasBias = false;      ///< accumulators start at the bias instead of zero
   mlir::Type element;        ///< element type of rows, panel and result
   mlir::Type stored;         ///< element type of the stored tile
   const nn::Chain *chain = nullptr;
@@ -33,6 +34,7 @@ struct MicroKernelArgs {
   mlir::Value taps;
   mlir::Value run;         ///< contiguous elements per tap
   mlir::Value panel;       ///< [taps][run][vectors * lanes]
+  mlir::Value bias;        ///< first bias of the tile, null without hasBias
   mlir::Value out;         ///< first element of the tile
   mlir::Value outStride;   ///< elements between rows of the tile
   mlir::Value fullStride;  ///< elements between rows of the chain's Full operands

@@ -1,0 +1,72 @@
+// The shape side of a convolution kernel; see ConvGeometry.h.
+
+#include "codegen/cpu/ConvGeometry.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+
+unsigned ConvGeometry::slotOf(unsigned spatialDim) const {
+  // Op accessors are not const.
+  unsigned rank = nn::ConvOp(conv).spatialRank();
+  return rank == 1 ? 1 : 3 - rank + spatialDim;
+}
+
+ConvGeometry::ConvGeometry(nn::ConvOp conv) : conv(conv), context(conv.getContext()) {
+  RankedTensorType x = conv.inputType(), weight = conv.weightType(), result = conv.resultType();
+  batch = nn::dimOf(x, 0);
+  groups = conv.getGroups();
+  channels = x.getDimSize(1);
+  groupChannels = channels / groups;
+  outputs = weight.getDimSize(0);
+  groupOutputs = outputs / groups;
+  in.fill(constant(1));
+  out.fill(constant(1));
+  kernel.fill(1);
+  stride.fill(1);
+  dilation.fill(1);
+  padBegin.fill(0);
+  padEnd.fill(0);
+  for (unsigned i = 0; i < conv.spatialRank(); ++i) {
+    unsigned slot = slotOf(i);
+    in[slot] = nn::dimOf(x, 2 + i);
+    out[slot] = nn::dimOf(result, 2 + i);
+    kernel[slot] = weight.getDimSize(2 + i);
+    stride[slot] = conv.getStrides()[i];
+    dilation[slot] = conv.getDilations()[i];
+    padBegin[slot] = conv.getPadsBegin()[i];
+    padEnd[slot] = conv.getPadsEnd()[i];
+  }
+}
+
+bool ConvGeometry::neverPads() const {
+  for (unsigned i = 0; i < 3; ++i)
+    if (padBegin[i] || padEnd[i])
+      return false;
+  return true;
+}
+
+Bands::Bands(nn::Dim extent, int64_t target) : size(std::max<int64_t>(target, 1)) {
+  std::optional<int64_t> total = nn::constantOf(extent);
+  if (!total) {
+    count = extent.ceilDiv(size);
+    return;
+  }
+  int64_t bands = std::max<int64_t>(1, (*total + size - 1) / size);
+  size = std::max<int64_t>(1, (*total + bands - 1) / bands);
+  bands = (*total + size - 1) / size;
+  count = nn::constantDim(extent.getContext(), bands);
+  sizes.emplace();
+  sizes->push_back(std::min(size, *total));
+  if (bands > 1)
+    sizes->push_back(*total - (bands - 1) * size);
+}
+
+int64_t codegen::panelsPerTask(int64_t panels, std::optional<int64_t> bandsPerImage) {
+  // Eight tasks keep a few threads busy even when one of them is held up; a task repeats its set-up, so none is cut below two
+  // panels.
+  constexpr int64_t kTasksPerImage = 8, kLeastPanels = 2;
+  int64_t wanted = bandsPerImage ? (kTasksPerImage + *bandsPerImage - 1) / std::max<int64_t>(*bandsPerImage, 1) : 1;
+  int64_t parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, panels / kLeastPanels));
+  return (panels + parts - 1) / parts;
+}
