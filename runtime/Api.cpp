@@ -1,0 +1,340 @@
+// The functions of nncc.h. Each turns C arguments into the runtime's types, keeps the error text in
+// the handle and lets no exception out.
+#include "runtime/Api.h"
+
+#include "runtime/DLPackBridge.h"
+#include "runtime/Instance.h"
+#include "runtime/ModelInfo.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+using namespace nncc;
+using namespace nncc::rt;
+
+struct nncc_model {
+  std::shared_ptr<const LoadedProgram> program;
+  std::unique_ptr<ModelInfo> info;
+  ThreadOptions threads;
+  Allocator allocator;
+  std::string error;
+};
+
+struct nncc_instance {
+  std::unique_ptr<Instance> instance;
+  const EntryPoint *infer = nullptr;
+  std::string error;
+};
+
+namespace {
+
+/// A caller's struct as this library knows it: fields that the caller's version has not got are
+/// zero.
+template <typename T> Result<T> readSized(const T *given) {
+  T value{};
+  if (!given)
+    return value;
+  if (given->size == 0)
+    return userError("an options struct has size 0; set its size field to sizeof(the struct)");
+  std::memcpy(&value, given, std::min<size_t>(given->size, sizeof(T)));
+  return value;
+}
+
+/// Writes as much of `value` as the caller's version of the struct has.
+template <typename T> Result<void> writeSized(T *target, T value) {
+  if (target->size == 0)
+    return userError("a struct to be filled has size 0; set its size field to sizeof(the struct)");
+  value.size = static_cast<uint32_t>(std::min<size_t>(target->size, sizeof(T)));
+  std::memcpy(target, &value, value.size);
+  return {};
+}
+
+nncc_status statusOf(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::User:
+    return NNCC_USER_ERROR;
+  case ErrorKind::Environment:
+    return NNCC_ENVIRONMENT_ERROR;
+  case ErrorKind::Internal:
+    break;
+  }
+  return NNCC_INTERNAL_ERROR;
+}
+
+/// Runs `body`, which returns a Result<void>, and keeps its error in the handle.
+template <typename Handle, typename Body> nncc_status guarded(Handle &handle, Body body) {
+  try {
+    Result<void> result = body();
+    if (result)
+      return NNCC_OK;
+    handle.error = std::move(result.error().message);
+    return statusOf(result.error().kind);
+  } catch (const std::bad_alloc &) {
+    handle.error.assign("out of memory"); // short enough to need none
+    return NNCC_ENVIRONMENT_ERROR;
+  } catch (const std::exception &exception) {
+    handle.error = exception.what();
+    return NNCC_INTERNAL_ERROR;
+  }
+}
+
+nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nncc_model **model) {
+  *model = new (std::nothrow) nncc_model;
+  if (!*model)
+    return NNCC_ENVIRONMENT_ERROR;
+  return guarded(**model, [&]() -> Result<void> {
+    Result<nncc_model_options> read = readSized(given);
+    if (!read)
+      return read.error();
+    const nncc_model_options &options = *read;
+    if (options.device && std::strcmp(options.device, "cpu") != 0)
+      return userError("expected the device \"cpu\", found \"" + std::string(options.device) +
+                       "\"; the model holds no code for another one");
+    if (options.threads < 0)
+      return userError("expected a number of threads >= 0, found " +
+                       std::to_string(options.threads));
+    nncc_model &self = **model;
+    self.threads.threads = options.threads;
+    self.threads.caller = {options.parallel_for.run, options.parallel_for.context,
+                           std::max(1, options.parallel_for.lanes)};
+    self.allocator = {options.allocator.allocate, options.allocator.release,
+                      options.allocator.context};
+    LoadOptions load;
+    load.weightsPath = options.weights ? options.weights : "";
+    load.skipWeights = options.info_only != 0;
+    load.threads = self.threads;
+    load.allocator = self.allocator;
+    load.log = {options.log, options.log_context};
+    Result<std::shared_ptr<const LoadedProgram>> program =
+        LoadedProgram::load(*static_cast<const ModelDescriptor *>(api->module), load);
+    if (!program)
+      return program.error();
+    self.program = std::move(*program);
+    self.info = std::make_unique<ModelInfo>(*self.program);
+    return {};
+  });
+}
+
+void destroyModel(nncc_model *model) { delete model; }
+
+const char *modelError(const nncc_model *model) {
+  return model ? model->error.c_str() : "out of memory";
+}
+
+const nncc_model_info *modelInfo(const nncc_model *model) {
+  return model && model->info ? &model->info->get() : nullptr;
+}
+
+nncc_status createInstance(const nncc_model *model, const nncc_instance_options *given,
+                           nncc_instance **instance) {
+  *instance = new (std::nothrow) nncc_instance;
+  if (!*instance)
+    return NNCC_ENVIRONMENT_ERROR;
+  return guarded(**instance, [&]() -> Result<void> {
+    Result<nncc_instance_options> read = readSized(given);
+    if (!read)
+      return read.error();
+    const nncc_instance_options &options = *read;
+    if (!model || !model->program)
+      return userError("the model was not loaded");
+    if (options.threads < 0)
+      return userError("expected a number of threads >= 0, found " +
+                       std::to_string(options.threads));
+    ThreadOptions threads = model->threads;
+    if (options.threads > 0) {
+      threads.threads = options.threads;
+      threads.caller.lanes = std::min<int>(threads.caller.lanes, options.threads);
+    }
+    nncc_instance &self = **instance;
+    self.infer = model->program->program().findEntryPoint("infer");
+    if (!self.infer)
+      return internalError("the model has no entry point 'infer'");
+    Result<std::unique_ptr<Instance>> created =
+        Instance::create(model->program, threads, model->allocator);
+    if (!created)
+      return created.error();
+    self.instance = std::move(*created);
+    return {};
+  });
+}
+
+void destroyInstance(nncc_instance *instance) { delete instance; }
+
+const char *instanceError(const nncc_instance *instance) {
+  return instance ? instance->error.c_str() : "out of memory";
+}
+
+Result<void> checkUsable(const nncc_instance &self) {
+  if (!self.instance)
+    return userError("the instance could not be created");
+  return {};
+}
+
+nncc_status plan(nncc_instance *self, const int64_t *dims, size_t dimCount,
+                 nncc_plan_info *target) {
+  return guarded(*self, [&]() -> Result<void> {
+    if (Result<void> usable = checkUsable(*self); !usable)
+      return usable;
+    Result<const BoundEntry *> bound = self->instance->bind(*self->infer, {dims, dimCount});
+    if (!bound)
+      return bound.error();
+    const MemoryPlan &memory = (*bound)->memory;
+    nncc_plan_info info{};
+    info.lanes = self->instance->lanes();
+    info.workspace_bytes = self->instance->workspaceBytes(**bound);
+    info.arena_bytes = memory.arenaBytes;
+    info.sum_bytes = memory.sumBytes;
+    info.lower_bound_bytes = memory.lowerBoundBytes;
+    info.scratch_bytes_per_lane = (*bound)->scratchBytesPerLane;
+    return writeSized(target, info);
+  });
+}
+
+/// Views of the caller's tensors. Names beyond the model's own are of no account: the number is
+/// checked later.
+Result<std::vector<TensorView>> viewAll(const nncc_instance &self, const DLTensor *tensors,
+                                        size_t count, const std::vector<uint32_t> &ids,
+                                        const char *role) {
+  const Program &program = self.instance->model().program();
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < count; ++i) {
+    Result<TensorView> view =
+        viewOf(tensors[i], role, i < ids.size() ? program.buffers[ids[i]].name : "");
+    if (!view)
+      return view.error();
+    views.push_back(*view);
+  }
+  return views;
+}
+
+Result<std::span<std::byte>> workspaceOf(const nncc_run_options *given) {
+  Result<nncc_run_options> options = readSized(given);
+  if (!options)
+    return options.error();
+  return std::span<std::byte>(static_cast<std::byte *>(options->workspace),
+                              options->workspace ? options->workspace_bytes : 0);
+}
+
+nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
+  return guarded(*self, [&]() -> Result<void> {
+    if (Result<void> usable = checkUsable(*self); !usable)
+      return usable;
+    Result<std::span<std::byte>> workspace = workspaceOf(given);
+    if (!workspace)
+      return workspace.error();
+    Result<std::vector<TensorView>> in =
+        viewAll(*self, inputs, inputCount, self->infer->inputs, "input");
+    if (!in)
+      return in.error();
+    Result<std::vector<TensorView>> out =
+        viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
+    if (!out)
+      return out.error();
+    return self->instance->run(*self->infer, *in, *out, *workspace);
+  });
+}
+
+struct DeleteTensor {
+  void operator()(DLManagedTensorVersioned *tensor) const { tensor->deleter(tensor); }
+};
+using TensorHolder = std::unique_ptr<DLManagedTensorVersioned, DeleteTensor>;
+
+nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                        DLManagedTensorVersioned **outputs, size_t outputCount,
+                        const nncc_run_options *given) {
+  std::fill(outputs, outputs + outputCount, nullptr);
+  return guarded(*self, [&]() -> Result<void> {
+    if (Result<void> usable = checkUsable(*self); !usable)
+      return usable;
+    Result<std::span<std::byte>> workspace = workspaceOf(given);
+    if (!workspace)
+      return workspace.error();
+    Result<std::vector<TensorView>> in =
+        viewAll(*self, inputs, inputCount, self->infer->inputs, "input");
+    if (!in)
+      return in.error();
+    Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, *in);
+    if (!bound)
+      return bound.error();
+    const Program &program = self->instance->model().program();
+    std::vector<TensorHolder> holders;
+    std::vector<TensorView> views;
+    for (size_t i = 0; i < self->infer->outputs.size(); ++i) {
+      uint32_t id = self->infer->outputs[i];
+      Result<DLManagedTensorVersioned *> tensor =
+          allocateTensor(program.buffers[id].dtype, (*bound)->outputShapes[i],
+                         (*bound)->memory.sizesBytes[id], self->instance->allocator());
+      if (!tensor)
+        return tensor.error();
+      holders.emplace_back(*tensor);
+      views.push_back(
+          {program.buffers[id].dtype, (*bound)->outputShapes[i], (*tensor)->dl_tensor.data});
+    }
+    if (outputCount != holders.size())
+      return userError("model '" + program.modelName + "' gives " + std::to_string(holders.size()) +
+                       " outputs, found room for " + std::to_string(outputCount));
+    Result<void> ran = self->instance->run(*self->infer, *in, views, *workspace);
+    for (size_t i = 0; ran && i < holders.size(); ++i)
+      outputs[i] = holders[i].release();
+    return ran;
+  });
+}
+
+nncc_status setProfiling(nncc_instance *self, int32_t on) {
+  return guarded(*self, [&]() -> Result<void> {
+    Result<void> usable = checkUsable(*self);
+    if (usable)
+      self->instance->setProfiling(on != 0);
+    return usable;
+  });
+}
+
+nncc_status stepProfile(nncc_instance *self, size_t step, nncc_step_profile *target) {
+  return guarded(*self, [&]() -> Result<void> {
+    if (Result<void> usable = checkUsable(*self); !usable)
+      return usable;
+    std::span<const StepTimes> times = self->instance->timesOf(*self->infer);
+    const BoundEntry *bound = self->instance->lastBinding();
+    if (!bound || times.empty())
+      return userError("there is no profile; call set_profiling and run first");
+    if (step >= times.size())
+      return userError("the model has " + std::to_string(times.size()) +
+                       " steps, there is no step " + std::to_string(step));
+    const BoundStep &boundStep = bound->steps[step];
+    nncc_step_profile profile{};
+    profile.kernel = boundStep.kernel;
+    profile.calls = times[step].calls;
+    profile.total_ns = times[step].totalNs;
+    profile.min_ns = times[step].calls ? times[step].minNs : 0;
+    profile.last_start_ns = times[step].lastStartNs;
+    profile.last_ns = times[step].lastNs;
+    profile.tasks = boundStep.taskCount;
+    profile.flops = boundStep.flops;
+    profile.traffic_bytes = boundStep.trafficBytes;
+    return writeSized(target, profile);
+  });
+}
+
+} // namespace
+
+nncc_api nncc::rt::makeApi(const ModelDescriptor &descriptor) {
+  nncc_api api{};
+  api.size = sizeof(nncc_api);
+  api.version = NNCC_ABI_VERSION;
+  api.module = &descriptor;
+  api.create_model = &createModel;
+  api.destroy_model = &destroyModel;
+  api.model_error = &modelError;
+  api.model_info = &modelInfo;
+  api.create_instance = &createInstance;
+  api.destroy_instance = &destroyInstance;
+  api.instance_error = &instanceError;
+  api.plan = &plan;
+  api.run = &run;
+  api.run_allocate = &runAllocate;
+  api.set_profiling = &setProfiling;
+  api.step_profile = &stepProfile;
+  return api;
+}

@@ -1,0 +1,115 @@
+// DLPack tensors in and out.
+#include "runtime/DLPackBridge.h"
+
+#include <memory>
+
+namespace nncc::rt {
+namespace {
+
+constexpr DType kAllTypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8,
+                               DType::U8,  DType::I32, DType::I64,  DType::Bool};
+
+bool equal(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+bool isCompact(const DLTensor &tensor) {
+  if (!tensor.strides)
+    return true;
+  int64_t expected = 1;
+  for (int32_t d = tensor.ndim; d-- > 0;) {
+    if (tensor.shape[d] == 0)
+      return true;
+    if (tensor.shape[d] != 1 && tensor.strides[d] != expected)
+      return false;
+    if (__builtin_mul_overflow(expected, tensor.shape[d], &expected))
+      return false;
+  }
+  return true;
+}
+
+/// What an allocated tensor owns; the tensor's shape points into it.
+struct OwnedTensor {
+  DLManagedTensorVersioned tensor{};
+  std::vector<int64_t> shape;
+  MemoryBlock memory;
+};
+
+void deleteOwned(DLManagedTensorVersioned *self) {
+  delete static_cast<OwnedTensor *>(self->manager_ctx);
+}
+
+} // namespace
+
+DLDataType toDLDataType(DType type) {
+  auto make = [&](DLDataTypeCode code) {
+    return DLDataType{static_cast<uint8_t>(code), static_cast<uint8_t>(sizeBytesOf(type) * 8), 1};
+  };
+  switch (type) {
+  case DType::F32:
+  case DType::F16:
+  case DType::F64:
+    return make(kDLFloat);
+  case DType::BF16:
+    return make(kDLBfloat);
+  case DType::I8:
+  case DType::I32:
+  case DType::I64:
+    return make(kDLInt);
+  case DType::U8:
+    return make(kDLUInt);
+  case DType::Bool:
+    return make(kDLBool);
+  }
+  return make(kDLOpaqueHandle);
+}
+
+Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::string &name) {
+  auto fail = [&](const std::string &what) {
+    return userError(std::string(role) + " \"" + name + "\": " + what);
+  };
+  if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
+    return fail("expected a tensor in CPU memory, found DLPack device type " +
+                std::to_string(static_cast<int>(tensor.device.device_type)));
+  if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
+    return fail("its shape is missing");
+  TensorView view;
+  bool known = false;
+  for (DType type : kAllTypes)
+    if (equal(toDLDataType(type), tensor.dtype)) {
+      view.dtype = type;
+      known = true;
+    }
+  if (!known)
+    return fail("unknown DLPack element type (code " + std::to_string(tensor.dtype.code) + ", " +
+                std::to_string(tensor.dtype.bits) + " bits, " + std::to_string(tensor.dtype.lanes) +
+                " lanes)");
+  if (!isCompact(tensor))
+    return fail(
+        "expected a compact row-major tensor, found other strides; make it contiguous first");
+  view.shape = {tensor.shape, static_cast<size_t>(tensor.ndim)};
+  view.data = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
+  return view;
+}
+
+Result<DLManagedTensorVersioned *> allocateTensor(DType type, std::span<const int64_t> shape,
+                                                  int64_t sizeBytes, const Allocator &allocator) {
+  Result<MemoryBlock> memory = MemoryBlock::allocate(static_cast<size_t>(sizeBytes), allocator);
+  if (!memory)
+    return memory.error();
+  auto owned = std::make_unique<OwnedTensor>();
+  owned->memory = std::move(*memory);
+  owned->shape.assign(shape.begin(), shape.end());
+  DLManagedTensorVersioned &tensor = owned->tensor;
+  tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  tensor.manager_ctx = owned.get();
+  tensor.deleter = &deleteOwned;
+  tensor.dl_tensor.data = owned->memory.bytes();
+  tensor.dl_tensor.device = {kDLCPU, 0};
+  tensor.dl_tensor.ndim = static_cast<int32_t>(shape.size());
+  tensor.dl_tensor.dtype = toDLDataType(type);
+  tensor.dl_tensor.shape = owned->shape.data();
+  return &owned.release()->tensor;
+}
+
+} // namespace nncc::rt

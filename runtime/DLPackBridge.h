@@ -1,0 +1,20 @@
+// Between DLPack tensors and the runtime's TensorView: types, devices and layouts are checked here.
+#pragma once
+
+#include "nncc/nncc.h"
+#include "runtime/Memory.h"
+#include "runtime/Tensor.h"
+
+namespace nncc::rt {
+
+DLDataType toDLDataType(DType type);
+
+/// `role` and `name` ("input", "image") stand in the message of a user error: a device other than
+/// the CPU, a type that nncc does not know, a tensor that is not compact.
+Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::string &name);
+
+/// An uninitialised tensor on the CPU whose deleter gives its memory back to the allocator.
+Result<DLManagedTensorVersioned *> allocateTensor(DType type, std::span<const int64_t> shape,
+                                                  int64_t sizeBytes, const Allocator &allocator);
+
+} // namespace nncc::rt

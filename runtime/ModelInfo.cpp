@@ -1,0 +1,58 @@
+// Fills nncc_model_info from a Program.
+#include "runtime/ModelInfo.h"
+
+#include "runtime/DLPackBridge.h"
+
+namespace nncc::rt {
+
+ModelInfo::ModelInfo(const LoadedProgram &model) {
+  const Program &program = model.program();
+  std::vector<std::string> dimNames = program.dimNames();
+  for (const NamedDim &dim : program.dims)
+    dims.push_back({keep(dim.name), dim.min, dim.max});
+  if (const EntryPoint *infer = program.findEntryPoint("infer")) {
+    for (uint32_t id : infer->inputs)
+      inputs.push_back(describe(program.buffers[id], dimNames));
+    for (uint32_t id : infer->outputs)
+      outputs.push_back(describe(program.buffers[id], dimNames));
+    info.step_count = static_cast<uint32_t>(infer->steps.size());
+  }
+  for (const Buffer &buffer : program.buffers)
+    if (buffer.kind == BufferKind::Parameter)
+      parameters.push_back(describe(buffer, dimNames));
+  for (const Kernel &kernel : program.kernels)
+    kernels.push_back({keep(kernel.name), keep(kernel.symbol), keep(kernel.source)});
+
+  info.size = sizeof(info);
+  info.name = keep(program.modelName);
+  info.build_id = keep(program.buildId);
+  info.target = "cpu";
+  info.cpu_level = keep(model.cpuLevel());
+  info.dims = dims.data();
+  info.dim_count = dims.size();
+  info.inputs = inputs.data();
+  info.input_count = inputs.size();
+  info.outputs = outputs.data();
+  info.output_count = outputs.size();
+  info.parameters = parameters.data();
+  info.parameter_count = parameters.size();
+  info.kernels = kernels.data();
+  info.kernel_count = kernels.size();
+}
+
+nncc_tensor_info ModelInfo::describe(const Buffer &buffer, std::span<const std::string> dimNames) {
+  std::vector<nncc_extent> &shape = shapes.emplace_back();
+  for (const SizeExpr &extent : buffer.shape)
+    shape.push_back(
+        {extent.isConstant() ? extent.terms[0].value : -1, keep(extent.toString(dimNames))});
+  nncc_tensor_info tensor{};
+  tensor.name = keep(buffer.name);
+  tensor.dtype_name = keep(std::string(nameOf(buffer.dtype)));
+  tensor.type_text = keep(describeType(buffer, dimNames));
+  tensor.dtype = toDLDataType(buffer.dtype);
+  tensor.rank = static_cast<int32_t>(shape.size());
+  tensor.shape = shape.data();
+  return tensor;
+}
+
+} // namespace nncc::rt

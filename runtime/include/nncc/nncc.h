@@ -1,0 +1,208 @@
+/* The C interface of a compiled model. A model.so exports one symbol, nncc_model_get_api;
+ * everything else is reached through the struct of functions that it returns. Models compiled in
+ * memory come through the same struct. C99; nothing to link with but libdl:
+ *
+ *   void *library = dlopen("./lenet.so", RTLD_NOW);
+ *   nncc_model_get_api_fn *get_api = (nncc_model_get_api_fn *)dlsym(library,
+ * NNCC_MODEL_GET_API_SYMBOL); const nncc_api *api = get_api(NNCC_ABI_VERSION); nncc_model *model;
+ * nncc_instance *instance; if (api->create_model(api, NULL, &model) != NNCC_OK)
+ * puts(api->model_error(model)); if (api->create_instance(model, NULL, &instance) != NNCC_OK)
+ * puts(api->instance_error(instance)); if (api->run(instance, &image, 1, &logits, 1, NULL) !=
+ * NNCC_OK) puts(api->instance_error(instance));
+ *
+ * A model is immutable and may be used by any number of threads. An instance serves one call at a
+ * time; use one per thread. Destroy instances and models before dlclose. Strings and arrays in a
+ * struct that a function fills belong to the model or instance and live as long as it does. Structs
+ * that begin with `size` grow at their end only: the caller sets size to the sizeof it was compiled
+ * with, and neither side touches what lies beyond. */
+#ifndef NNCC_NNCC_H
+#define NNCC_NNCC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef DLPACK_DLPACK_H_
+#include "nncc/dlpack.h"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NNCC_ABI_VERSION 1u
+#define NNCC_MODEL_GET_API_SYMBOL "nncc_model_get_api"
+
+/* What a function returns: NNCC_OK, or whose mistake it was. */
+typedef int32_t nncc_status;
+enum {
+  NNCC_OK = 0,
+  NNCC_USER_ERROR = 1,        /* wrong data or arguments */
+  NNCC_ENVIRONMENT_ERROR = 2, /* a file, the CPU, threads or memory */
+  NNCC_INTERNAL_ERROR = 3     /* a bug in nncc */
+};
+
+typedef struct nncc_api nncc_api;
+typedef struct nncc_model nncc_model;
+typedef struct nncc_instance nncc_instance;
+
+/* Where large blocks of memory come from. Both functions or neither. */
+typedef struct nncc_allocator {
+  void *(*allocate)(void *context, size_t size_bytes, size_t alignment_bytes); /* NULL: no memory */
+  void (*release)(void *context, void *block, size_t size_bytes);
+  void *context;
+} nncc_allocator;
+
+/* The caller's threads: calls body(body_context, i) once for each i in [0, count), in any order, on
+ * any thread, and returns when all calls have returned. count is at most `lanes`. */
+typedef struct nncc_parallel_for {
+  void (*run)(void *context, int64_t count, void (*body)(void *body_context, int64_t index),
+              void *body_context);
+  void *context;
+  int32_t lanes; /* how many calls can run at the same time */
+} nncc_parallel_for;
+
+typedef struct nncc_model_options {
+  uint32_t size;
+  int32_t threads;                /* per instance; 0: one per usable core */
+  const char *device;             /* "cpu", or NULL for the model's own choice */
+  const char *weights;            /* a safetensors file; NULL: what the model brings along */
+  nncc_parallel_for parallel_for; /* if run is not NULL: instead of threads of nncc's own */
+  nncc_allocator allocator;       /* if allocate is not NULL */
+  void (*log)(void *context, const char *message); /* may be NULL */
+  void *log_context;
+  int32_t info_only; /* if not 0: load no weights; the model answers questions, but cannot make
+                        instances */
+} nncc_model_options;
+
+typedef struct nncc_instance_options {
+  uint32_t size;
+  int32_t threads; /* 0: as the model's options say */
+} nncc_instance_options;
+
+/* A dim that the caller chooses at run time. */
+typedef struct nncc_dim_info {
+  const char *name;
+  int64_t min;
+  int64_t max; /* INT64_MAX: unlimited */
+} nncc_dim_info;
+
+typedef struct nncc_extent {
+  int64_t value;    /* -1 when it depends on named dims */
+  const char *text; /* "28", "N", "N*2" */
+} nncc_extent;
+
+typedef struct nncc_tensor_info {
+  const char *name;
+  const char *dtype_name; /* "f32" */
+  const char *type_text;  /* "f32[N, 1, 28, 28]" */
+  DLDataType dtype;
+  int32_t rank;
+  const nncc_extent *shape;
+} nncc_tensor_info;
+
+typedef struct nncc_kernel_info {
+  const char *name;   /* from the fused operations: "conv2d_bias_relu_max_pool2d" */
+  const char *symbol; /* unique in the model */
+  const char *source; /* file:line:column of the model's text, or "" */
+} nncc_kernel_info;
+
+typedef struct nncc_model_info {
+  uint32_t size;
+  uint32_t step_count; /* of a run */
+  const char *name;
+  const char *build_id;
+  const char *target;    /* "cpu" */
+  const char *cpu_level; /* of the code that was chosen: "x86-64-v3" */
+  const nncc_dim_info *dims;
+  size_t dim_count;
+  const nncc_tensor_info *inputs;
+  size_t input_count;
+  const nncc_tensor_info *outputs;
+  size_t output_count;
+  const nncc_tensor_info *parameters; /* those that a weights file has to hold */
+  size_t parameter_count;
+  const nncc_kernel_info *kernels;
+  size_t kernel_count;
+} nncc_model_info;
+
+/* Memory of one run for given dims. */
+typedef struct nncc_plan_info {
+  uint32_t size;
+  int32_t lanes;             /* threads that the instance uses */
+  int64_t workspace_bytes;   /* arena and scratch memory of all lanes */
+  int64_t arena_bytes;       /* intermediates, with sharing */
+  int64_t sum_bytes;         /* intermediates, without sharing */
+  int64_t lower_bound_bytes; /* the largest set of intermediates alive at one time */
+  int64_t scratch_bytes_per_lane;
+} nncc_plan_info;
+
+typedef struct nncc_run_options {
+  uint32_t size;
+  uint32_t reserved;
+  void *workspace; /* 64-byte aligned memory of plan()'s workspace_bytes, or NULL: the instance's
+                      own */
+  size_t workspace_bytes;
+} nncc_run_options;
+
+/* One step of the profiled runs since set_profiling. */
+typedef struct nncc_step_profile {
+  uint32_t size;
+  uint32_t kernel; /* index in nncc_model_info.kernels */
+  int64_t calls;
+  int64_t total_ns;
+  int64_t min_ns;
+  int64_t last_start_ns; /* since the beginning of the last run */
+  int64_t last_ns;
+  int64_t tasks;
+  int64_t flops;
+  int64_t traffic_bytes;
+} nncc_step_profile;
+
+struct nncc_api {
+  uint32_t size;    /* of this struct, in the library */
+  uint32_t version; /* NNCC_ABI_VERSION of the library */
+  const void *module;
+
+  /* *model is set even when this fails (to NULL only without any memory): it then answers
+   * model_error and has to be destroyed. options may be NULL. */
+  nncc_status (*create_model)(const nncc_api *api, const nncc_model_options *options,
+                              nncc_model **model);
+  void (*destroy_model)(nncc_model *model); /* instances keep what they need */
+  const char *(*model_error)(const nncc_model *model);
+  const nncc_model_info *(*model_info)(
+      const nncc_model *model); /* NULL for a model that failed to load */
+
+  /* As create_model: *instance is set even when this fails. */
+  nncc_status (*create_instance)(const nncc_model *model, const nncc_instance_options *options,
+                                 nncc_instance **instance);
+  void (*destroy_instance)(nncc_instance *instance);
+  const char *(*instance_error)(const nncc_instance *instance); /* of the last call that failed */
+
+  /* dims: one value per named dim, in the order of nncc_model_info.dims. */
+  nncc_status (*plan)(nncc_instance *instance, const int64_t *dims, size_t dim_count,
+                      nncc_plan_info *plan);
+
+  /* Borrows the tensors for the time of the call. Inputs and outputs in the order of
+   * nncc_model_info; CPU memory, compact row-major. options may be NULL. */
+  nncc_status (*run)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                     const DLTensor *outputs, size_t output_count, const nncc_run_options *options);
+
+  /* As run, but allocates the outputs; each has to be given back by its deleter, which outlives
+   * instance and model but not the library. On failure all are NULL. */
+  nncc_status (*run_allocate)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                              DLManagedTensorVersioned **outputs, size_t output_count,
+                              const nncc_run_options *options);
+
+  /* Switching on clears the profile. */
+  nncc_status (*set_profiling)(nncc_instance *instance, int32_t on);
+  nncc_status (*step_profile)(nncc_instance *instance, size_t step, nncc_step_profile *profile);
+};
+
+/* The exported function's type. Returns NULL for a version that the library does not know. */
+typedef const nncc_api *nncc_model_get_api_fn(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNCC_NNCC_H */
