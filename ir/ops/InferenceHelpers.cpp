@@ -8,7 +8,7 @@ using namespace nncc::nn;
 
 LogicalResult nn::inferSameType(std::optional<Location>, ValueRange operands,
                                 SmallVectorImpl<Type> &types) {
-  types.push_back(logicalType(operands[0].getType()));
+  types.push_back(operands[0].getType());
   return success();
 }
 

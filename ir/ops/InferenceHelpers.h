@@ -10,7 +10,8 @@ inline mlir::RankedTensorType logicalType(mlir::Type type) {
   return withOrder(llvm::cast<mlir::RankedTensorType>(type), {});
 }
 
-/// The first operand's type.
+/// The first operand's type, its memory order included: an op of one operand writes where and as it reads, and its assembly
+/// names one type for both.
 mlir::LogicalResult inferSameType(std::optional<mlir::Location> loc, mlir::ValueRange operands,
                                   llvm::SmallVectorImpl<mlir::Type> &types);
 
