@@ -35,6 +35,7 @@ def NN_Tensor : RankedTensorOf<[F32, F16, BF16, F64, I<8>, UI<8>, I<32>, I<64>, 
 def NN_FloatTensor : RankedTensorOf<[F32, F16, BF16, F64]>;
 def NN_IndexTensor : RankedTensorOf<[I<32>, I<64>]>;
 def NN_BoolTensor : RankedTensorOf<[I<1>]>;
+def NN_IntegerTensor : RankedTensorOf<[I<8>, UI<8>, I<32>, I<64>, I<1>]>;
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
 

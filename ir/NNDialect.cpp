@@ -2,6 +2,7 @@
 // affine expression over symbols and MLIR's own simplification works on it.
 
 #include "ir/NNDialect.h"
+#include "ir/ConstantFolding.h"
 #include "ir/NN.h"
 
 #include "mlir/IR/Builders.h"
@@ -18,7 +19,7 @@ void NNDialect::initialize() {
 #define GET_OP_LIST
 #include "ir/NNOps.cpp.inc"
       >();
-  addInterfaces<DimNames>();
+  addInterfaces<DimNames, ConstantFolding>();
 }
 
 Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

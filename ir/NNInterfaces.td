@@ -13,7 +13,9 @@ def NN_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   let methods = [
     InterfaceMethod<[{
         Builds the formula from arith and math ops. `operands` are scalars, or vectors of equal length, of the operand tensors'
-        element types (i8 and ui8 are signless i8 values); the result has the result tensor's element type.
+        element types (i8 and ui8 are signless i8 values); the result has the result tensor's element type. A backend may
+        widen f16 and bf16 operands to f32, and then gets an f32 result: the formula computes in the type it is given, so a
+        fused chain rounds once, at its end.
       }],
       "::mlir::Value", "buildScalar",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands)>

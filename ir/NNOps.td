@@ -4,6 +4,7 @@
 
 include "ir/ops/StructureOps.td"
 include "ir/ops/ElementwiseOps.td"
+include "ir/ops/ActivationOps.td"
 include "ir/ops/ContractionOps.td"
 include "ir/ops/WindowOps.td"
 

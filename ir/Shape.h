@@ -1,6 +1,7 @@
-// Shape arithmetic of the compiler: dimensions as expressions over named dims, tensor types built from them, and the
-// broadcasting and window rules that several ops share. Every size goes through checked arithmetic; a tensor whose element
-// count or byte size leaves 63 bits is refused here, at one place.
+// Shape arithmetic of the compiler: dimensions as expressions over named dims, tensor types built
+// from them, and the broadcasting and window rules that several ops share. Every size goes through
+// checked arithmetic; a tensor whose element count or byte size leaves 63 bits is refused here, at
+// one place.
 #pragma once
 
 #include "support/CheckedSize.h"
@@ -45,9 +46,11 @@ Dim storedElements(mlir::RankedTensorType type);
 /// Product of dimensions; a null Dim when constants overflow.
 Dim product(llvm::ArrayRef<Dim> dims, mlir::MLIRContext *context);
 
-/// The type with these dimensions. Without a location, overflow is silent failure; with one it is reported there.
-llvm::FailureOr<mlir::RankedTensorType> tensorType(std::optional<mlir::Location> loc, llvm::ArrayRef<Dim> shape,
-                                                   mlir::Type element, llvm::ArrayRef<int64_t> order = {});
+/// The type with these dimensions. Without a location, overflow is silent failure; with one it is
+/// reported there.
+llvm::FailureOr<mlir::RankedTensorType> tensorType(std::optional<mlir::Location> loc,
+                                                   llvm::ArrayRef<Dim> shape, mlir::Type element,
+                                                   llvm::ArrayRef<int64_t> order = {});
 /// The same logical type in another memory order; empty = row-major.
 mlir::RankedTensorType withOrder(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> order);
 /// Channels-last order for a rank: [0, 2, 3, 1] for 4.
@@ -67,7 +70,8 @@ struct WindowDim {
   bool ceilMode = false;
   CheckedSize dilatedKernel() const { return (CheckedSize(kernel) - 1) * dilation + 1; }
 };
-/// Output extent of a window over `input`; a null Dim when the window does not fit into a static input.
+/// Output extent of a window over `input`; a null Dim when the window does not fit into a static
+/// input.
 Dim windowOutput(Dim input, const WindowDim &window);
 
 /// The element type between MLIR and the runtime; nothing for types nncc does not compute with.

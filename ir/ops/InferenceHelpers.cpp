@@ -43,6 +43,12 @@ LogicalResult nn::inferBroadcastType(std::optional<Location> loc, ValueRange ope
   return appendType(loc, shape, element ? element : first.getElementType(), types);
 }
 
+LogicalResult nn::inferComparisonType(std::optional<Location> loc, ValueRange operands,
+                                      SmallVectorImpl<Type> &types) {
+  return inferBroadcastType(loc, operands, types,
+                            IntegerType::get(operands[0].getContext(), 1));
+}
+
 FailureOr<SmallVector<WindowDim>>
 nn::windowsOf(std::optional<Location> loc, StringRef name, size_t spatialRank,
               ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,

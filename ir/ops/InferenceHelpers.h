@@ -15,16 +15,23 @@ inline mlir::RankedTensorType logicalType(mlir::Type type) {
 mlir::LogicalResult inferSameType(std::optional<mlir::Location> loc, mlir::ValueRange operands,
                                   llvm::SmallVectorImpl<mlir::Type> &types);
 
-/// All operands broadcast (broadcast_c1, broadcast_c2); `element` replaces the operands' element type in the result.
+/// All operands broadcast (broadcast_c1, broadcast_c2); `element` replaces the operands' element
+/// type in the result.
 mlir::LogicalResult inferBroadcastType(std::optional<mlir::Location> loc, mlir::ValueRange operands,
-                                       llvm::SmallVectorImpl<mlir::Type> &types, mlir::Type element = {});
+                                       llvm::SmallVectorImpl<mlir::Type> &types,
+                                       mlir::Type element = {});
+
+/// As inferBroadcastType, with bool elements.
+mlir::LogicalResult inferComparisonType(std::optional<mlir::Location> loc,
+                                        mlir::ValueRange operands,
+                                        llvm::SmallVectorImpl<mlir::Type> &types);
 
 /// Appends the type of these dimensions, reporting a size over 2^63 - 1.
 mlir::LogicalResult appendType(std::optional<mlir::Location> loc, llvm::ArrayRef<Dim> shape,
                                mlir::Type element, llvm::SmallVectorImpl<mlir::Type> &types);
 
-/// The windows of an op with kernel, strides, dilations and pads, one per spatial dimension; reports arrays of the wrong
-/// length or with values out of range under the constraint `name`.
+/// The windows of an op with kernel, strides, dilations and pads, one per spatial dimension;
+/// reports arrays of the wrong length or with values out of range under the constraint `name`.
 llvm::FailureOr<llvm::SmallVector<WindowDim>>
 windowsOf(std::optional<mlir::Location> loc, llvm::StringRef name, size_t spatialRank,
           llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> strides,

@@ -2,6 +2,7 @@
 // generated op definitions.
 
 #include "ir/NN.h"
+#include "ir/ops/InferenceHelpers.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
