@@ -1,0 +1,485 @@
+// Declarations, statements and comments.
+//
+// A comment belongs to the statement, declaration or list item that follows it on a later line, or
+// to the one that it stands behind on the same line. The lexer numbers the comments; the parser
+// takes them in order at the start and the end of every owner. What is left inside an owner (a
+// comment between two operators, say) moves in front of it, so none is ever lost.
+#include "frontend/nn/ParserImpl.h"
+
+#include "frontend/nn/Spelling.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nncc::frontend {
+
+namespace {
+
+const std::vector<std::string> declarationWords = {"import", "const", "dim",
+                                                   "block",  "model", "train"};
+
+/// What people coming from other languages write at the start of a line, and what to write here.
+constexpr std::pair<std::string_view, std::string_view> foreignWords[] = {
+    {"def", "a reusable part is 'block Name(x, ...) { ... }'"},
+    {"fn", "a reusable part is 'block Name(x, ...) { ... }'"},
+    {"func", "a reusable part is 'block Name(x, ...) { ... }'"},
+    {"class",
+     "the network is 'model Name(inputs) { ... }', a reusable part 'block Name(x, ...) { ... }'"},
+    {"for", "write 'repeat i in 0..n - 1 { ... }'"},
+    {"while", "write 'repeat i in 0..n - 1 { ... }'"},
+    {"let", "write 'name = value'"},
+    {"var", "write 'name = value'"},
+};
+
+std::string_view adviceFor(std::string_view word) {
+  for (const auto &[foreign, advice] : foreignWords)
+    if (foreign == word)
+      return advice;
+  return {};
+}
+
+} // namespace
+
+// Tokens and errors ---------------------------------------------------------------------------
+
+std::string Parser::describeFound() const {
+  const Token &token = peek();
+  if (token.kind == TokenKind::Identifier || token.kind == TokenKind::PathText)
+    return fmt::format("'{}'", token.range.text());
+  if (token.kind == TokenKind::Integer || token.kind == TokenKind::Float)
+    return fmt::format("the number {}", token.range.text());
+  return std::string(describe(token.kind));
+}
+
+bool Parser::unexpected(std::string_view expected) {
+  std::string reserved;
+  const std::vector<std::string> &words = reservedWords();
+  if (std::find(words.begin(), words.end(), peek().range.text()) != words.end())
+    reserved = " (a reserved word)";
+  return fail(peek().range,
+              fmt::format("expected {}, found {}{}", expected, describeFound(), reserved));
+}
+
+bool Parser::expect(TokenKind kind, std::string_view what) {
+  return accept(kind) || unexpected(what);
+}
+
+bool Parser::expectClosing(TokenKind kind, SourceRange opened) {
+  if (accept(kind))
+    return true;
+  std::string_view separator = kind == TokenKind::RightBrace ? "" : "',' or ";
+  diagnostics
+      .error(peek().range,
+             fmt::format("expected {}{}, found {}", separator, describe(kind), describeFound()))
+      .note(opened, "to close this");
+  return false;
+}
+
+bool Parser::expectIdentifier(Identifier &identifier, std::string_view what) {
+  if (!at(TokenKind::Identifier))
+    return unexpected(what);
+  const Token &token = next();
+  identifier = {std::string(token.range.text()), token.range};
+  return true;
+}
+
+// Comments ------------------------------------------------------------------------------------
+
+void Parser::takeLeading(Trivia &trivia) {
+  if (inlineDepth > 0)
+    return;
+  trivia.blankBefore = peek().blankBefore;
+  trivia.leading = std::exchange(carried, {});
+  for (size_t end = peek().commentsBefore; nextComment < end; ++nextComment)
+    trivia.leading.push_back(
+        {std::string(comments[nextComment].range.text()), comments[nextComment].blankBefore});
+}
+
+/// Called when the owner's last token is behind us.
+void Parser::takeTrailing(Trivia &trivia) {
+  if (inlineDepth > 0)
+    return;
+  size_t end = peek().commentsBefore;
+  uint32_t lastOffset = lastRange().begin;
+  for (; nextComment < end && comments[nextComment].range.begin < lastOffset; ++nextComment)
+    trivia.leading.push_back({std::string(comments[nextComment].range.text()), false});
+  if (nextComment < end && comments[nextComment].line == lastLine())
+    trivia.trailing = comments[nextComment++].range.text();
+}
+
+std::vector<CommentLine> Parser::takeDangling() {
+  Trivia trivia;
+  takeLeading(trivia);
+  return std::move(trivia.leading);
+}
+
+// Declarations --------------------------------------------------------------------------------
+
+bool Parser::parseFile(File &file) {
+  file.source = &source;
+  if (!parseHeader(file))
+    return false;
+  while (true) {
+    skipNewlines();
+    if (at(TokenKind::EndOfFile))
+      break;
+    if (!parseDeclaration(file))
+      return false;
+  }
+  file.dangling = takeDangling();
+  return true;
+}
+
+bool Parser::parseHeader(File &file) {
+  skipNewlines();
+  takeLeading(file.header);
+  if (!atWord("nn") || peek(1).kind != TokenKind::Integer)
+    return fail(peek().range,
+                fmt::format("a .nn file begins with the version of the language, 'nn {}'; "
+                            "found {}",
+                            languageVersion, describeFound()));
+  next();
+  const Token &version = next();
+  if (version.range.text() != fmt::to_string(languageVersion))
+    return fail(version.range, fmt::format("this nncc reads version {} of the language, not {}",
+                                           languageVersion, version.range.text()));
+  takeTrailing(file.header);
+  return endStatement();
+}
+
+bool Parser::parseDeclaration(File &file) {
+  Declaration declaration;
+  takeLeading(declaration.trivia);
+  SourceRange begin = peek().range;
+  bool ok;
+  if (!at(TokenKind::Identifier))
+    return unexpected("a declaration (import, const, dim, block, model or train)");
+  std::string_view word = begin.text();
+  if (word == "import") {
+    next();
+    auto &import = declaration.node.emplace<Import>();
+    import.pathRange = peek().range;
+    ok = expect(TokenKind::String, "the imported file's name in double quotes");
+    if (ok)
+      import.path = unescape(import.pathRange.text());
+  } else if (word == "const") {
+    next();
+    auto &constant = declaration.node.emplace<ConstDecl>();
+    ok = expectIdentifier(constant.name, "the constant's name") &&
+         expect(TokenKind::Equal, "'=' and the constant's value");
+    if (ok) {
+      skipNewlines();
+      constant.value = parseExpr();
+      ok = constant.value != nullptr;
+    }
+  } else if (word == "dim") {
+    next();
+    ok = parseDim(declaration.node.emplace<DimDecl>());
+  } else if (word == "block") {
+    next();
+    ok = parseBlock(declaration.node.emplace<BlockDecl>());
+  } else if (word == "model") {
+    next();
+    ok = parseModel(declaration.node.emplace<ModelDecl>());
+  } else if (word == "train") {
+    next();
+    ok = parseBody(declaration.node.emplace<TrainDecl>().body, BodyKind::Train);
+  } else {
+    std::string_view advice = adviceFor(word);
+    std::string hint = suggestion(word, declarationWords);
+    if (!advice.empty())
+      hint = fmt::format("; {}", advice);
+    else if (peek(1).kind == TokenKind::Equal)
+      hint = fmt::format("; a constant is written 'const {} = ...'", word);
+    return fail(begin,
+                fmt::format("expected a declaration (import, const, dim, block, model or train), "
+                            "found '{}'{}",
+                            word, hint));
+  }
+  if (!ok)
+    return false;
+  declaration.range = begin.to(lastRange());
+  takeTrailing(declaration.trivia);
+  file.declarations.push_back(std::move(declaration));
+  return endStatement();
+}
+
+bool Parser::parseDim(DimDecl &dim) {
+  if (!expectIdentifier(dim.name, "the dim's name") ||
+      !expect(TokenKind::Equal, "'=' and the dim's range such as 1..64"))
+    return false;
+  dim.first = parseExpr();
+  if (!dim.first || !expect(TokenKind::DotDot, "'..' in the dim's range, as in 1..64"))
+    return false;
+  if (at(TokenKind::Newline) || at(TokenKind::EndOfFile))
+    return true;
+  dim.last = parseExpr();
+  return dim.last != nullptr;
+}
+
+bool Parser::parseBlock(BlockDecl &block) {
+  if (!expectIdentifier(block.name, "the block's name"))
+    return false;
+  SourceRange opened = peek().range;
+  if (!expect(TokenKind::LeftParen, "'(' and the block's parameters"))
+    return false;
+  auto parseParameter = [&](BlockParameter &parameter) {
+    if (!expectIdentifier(parameter.name, "a parameter's name"))
+      return false;
+    if (at(TokenKind::Colon))
+      return fail(peek().range,
+                  "a block's parameters have no types; they take those of the arguments");
+    if (!accept(TokenKind::Equal))
+      return true;
+    parameter.defaultValue = parseExpr();
+    return parameter.defaultValue != nullptr;
+  };
+  if (!parseItems<BlockParameter>(block.parameters, TokenKind::RightParen, parseParameter) ||
+      !expectClosing(TokenKind::RightParen, opened))
+    return false;
+  bool defaults = false;
+  for (const auto &entry : block.parameters.entries) {
+    if (defaults && !entry.value.defaultValue)
+      return fail(entry.value.name.range,
+                  fmt::format("parameter '{}' without a default follows one that has a default",
+                              entry.value.name.name));
+    defaults = entry.value.defaultValue != nullptr;
+  }
+  return parseBody(block.body, BodyKind::Block);
+}
+
+bool Parser::parseModel(ModelDecl &model) {
+  if (!expectIdentifier(model.name, "the model's name"))
+    return false;
+  SourceRange opened = peek().range;
+  if (!expect(TokenKind::LeftParen, "'(' and the model's inputs"))
+    return false;
+  auto parseInput = [&](ModelInput &input) {
+    return expectIdentifier(input.name, "an input's name") &&
+           expect(TokenKind::Colon, "':' and the input's type, as in image: f32[N, 3, 224, 224]") &&
+           parseType(input.type);
+  };
+  if (!parseItems<ModelInput>(model.inputs, TokenKind::RightParen, parseInput) ||
+      !expectClosing(TokenKind::RightParen, opened))
+    return false;
+  return parseBody(model.body, BodyKind::Model);
+}
+
+// Statements ----------------------------------------------------------------------------------
+
+bool Parser::parseBody(Body &body, BodyKind kind) {
+  CountGuard guard(depth);
+  SourceRange opened = peek().range;
+  if (tooDeep(opened))
+    return false;
+  skipNewlines();
+  if (!expect(TokenKind::LeftBrace, "'{'"))
+    return false;
+  Trivia opening;
+  takeTrailing(opening);
+  body.openComment = std::move(opening.trailing);
+  carried = std::move(opening.leading); // from before the '{', which has no owner
+  while (true) {
+    skipNewlines();
+    if (at(TokenKind::RightBrace) || at(TokenKind::EndOfFile))
+      break;
+    if (!parseStatement(body, kind))
+      return false;
+  }
+  body.dangling = takeDangling();
+  bool returns =
+      !body.statements.empty() && std::holds_alternative<Return>(body.statements.back().node);
+  if (at(TokenKind::RightBrace) && !returns && (kind == BodyKind::Block || kind == BodyKind::Model))
+    return fail(peek().range, fmt::format("this {} ends without 'return'",
+                                          kind == BodyKind::Block ? "block" : "model"));
+  return expectClosing(TokenKind::RightBrace, opened);
+}
+
+bool Parser::parseStatement(Body &body, BodyKind kind) {
+  bool afterReturn =
+      !body.statements.empty() && std::holds_alternative<Return>(body.statements.back().node);
+  if (afterReturn)
+    return fail(peek().range, "nothing may follow 'return'");
+  Statement statement;
+  takeLeading(statement.trivia);
+  SourceRange begin = peek().range;
+  if (!parseStatementNode(statement, kind))
+    return false;
+  statement.range = begin.to(lastRange());
+  takeTrailing(statement.trivia);
+  body.statements.push_back(std::move(statement));
+  return endStatement();
+}
+
+bool Parser::parseStatementNode(Statement &statement, BodyKind kind) {
+  const Token &token = peek();
+  switch (token.kind) {
+  case TokenKind::KwReturn:
+    if (kind == BodyKind::Nested)
+      return fail(token.range,
+                  "'return' stands at the end of a block or model, not inside repeat or if");
+    if (kind == BodyKind::Train)
+      return fail(token.range, "a train section returns nothing; the loss is 'loss = ...'");
+    next();
+    return parseReturn(statement.node.emplace<Return>());
+  case TokenKind::KwRepeat:
+    next();
+    return parseRepeat(statement.node.emplace<Repeat>());
+  case TokenKind::KwIf:
+    next();
+    return parseIf(statement.node.emplace<If>());
+  case TokenKind::KwParam:
+    if (kind == BodyKind::Train)
+      return fail(token.range, "parameters are declared in the model or in a block");
+    next();
+    return parseParam(statement.node.emplace<ParamStatement>());
+  default:
+    break;
+  }
+  bool namedStatement = peek(1).kind == TokenKind::Identifier;
+  if (kind == BodyKind::Train && namedStatement && atWord("target")) {
+    next();
+    auto &target = statement.node.emplace<Target>();
+    return expectIdentifier(target.name, "the target's name") &&
+           expect(TokenKind::Colon, "':' and the target's type, as in label: i64[N]") &&
+           parseType(target.type);
+  }
+  if (kind == BodyKind::Train && namedStatement && atWord("metric")) {
+    next();
+    auto &metric = statement.node.emplace<Metric>();
+    if (!expectIdentifier(metric.name, "the metric's name") ||
+        !expect(TokenKind::Equal, "'=' and the metric's value"))
+      return false;
+    skipNewlines();
+    metric.value = parseExpr();
+    return metric.value != nullptr;
+  }
+  return parseAssign(statement);
+}
+
+bool Parser::parseAssign(Statement &statement) {
+  SourceRange begin = peek().range;
+  std::string_view advice = adviceFor(begin.text());
+  if (at(TokenKind::Identifier) && !advice.empty() && peek(1).kind == TokenKind::Identifier)
+    return fail(begin, fmt::format("unexpected '{}': {}", begin.text(), advice));
+
+  size_t ahead = 0;
+  while (peek(ahead).kind == TokenKind::Identifier && peek(ahead + 1).kind == TokenKind::Comma)
+    ahead += 2;
+  bool assigns =
+      peek(ahead).kind == TokenKind::Identifier && peek(ahead + 1).kind == TokenKind::Equal;
+  if (!assigns) {
+    ExprPtr expr = parseExpr();
+    if (!expr)
+      return false;
+    if (at(TokenKind::Equal) || at(TokenKind::Comma))
+      return fail(expr->range, "only names can be assigned to: 'name = ...' or 'a, b = ...'");
+    if (!at(TokenKind::Newline) && !at(TokenKind::RightBrace) && !at(TokenKind::EndOfFile))
+      return unexpected("a statement such as 'name = value'");
+    return fail(expr->range, "this value is not used; write 'name = ...' or remove it");
+  }
+  auto &assign = statement.node.emplace<Assign>();
+  do {
+    Identifier target;
+    if (!expectIdentifier(target, "a name"))
+      return false;
+    assign.targets.push_back(std::move(target));
+  } while (accept(TokenKind::Comma));
+  next(); // '='
+  skipNewlines();
+  assign.value = parseExpr();
+  return assign.value != nullptr;
+}
+
+bool Parser::parseReturn(Return &result) {
+  do {
+    if (!result.items.empty())
+      skipNewlines(); // A comma at the end of a line continues the statement.
+    ReturnItem item;
+    if (at(TokenKind::Identifier) && peek(1).kind == TokenKind::Equal) {
+      item.name.emplace();
+      expectIdentifier(*item.name, "an output's name");
+      next();
+    }
+    item.value = parseExpr();
+    if (!item.value)
+      return false;
+    result.items.push_back(std::move(item));
+  } while (accept(TokenKind::Comma));
+  return true;
+}
+
+bool Parser::parseRepeat(Repeat &repeat) {
+  if (at(TokenKind::Identifier) && peek(1).kind == TokenKind::KwIn) {
+    repeat.index.emplace();
+    expectIdentifier(*repeat.index, "the index");
+    next();
+    repeat.first = parseExpr();
+    if (!repeat.first)
+      return false;
+    if (accept(TokenKind::DotDot)) {
+      repeat.last = parseExpr();
+      if (!repeat.last)
+        return false;
+    }
+  } else {
+    repeat.first = parseExpr();
+    if (!repeat.first)
+      return false;
+    if (at(TokenKind::DotDot))
+      return fail(peek().range, "a range needs an index: 'repeat i in 0..n - 1'");
+  }
+  return parseBody(repeat.body, BodyKind::Nested);
+}
+
+bool Parser::parseIf(If &branches) {
+  do {
+    If::Branch branch;
+    branch.condition = parseExpr();
+    if (!branch.condition || !parseBody(branch.body, BodyKind::Nested))
+      return false;
+    branches.branches.push_back(std::move(branch));
+    if (at(TokenKind::Newline) && peek(1).kind == TokenKind::KwElse)
+      next();
+    if (!accept(TokenKind::KwElse))
+      return true;
+  } while (accept(TokenKind::KwIf));
+  return parseBody(branches.otherwise.emplace(), BodyKind::Nested);
+}
+
+bool Parser::parseParam(ParamStatement &param) {
+  if (!expectIdentifier(param.name, "the parameter's name") ||
+      !expect(TokenKind::Colon, "':' and the parameter's type, as in f32[1, 64]") ||
+      !parseType(param.type) ||
+      !expect(TokenKind::Equal, "'=' and how the parameter starts, such as init.normal(0, 0.02)"))
+    return false;
+  skipNewlines();
+  param.init = parseExpr();
+  if (!param.init)
+    return false;
+  // `init.zeros() as name`: the path belongs to the parameter.
+  if (auto *call = std::get_if<Call>(&param.init->node); call && call->path) {
+    param.path = std::move(call->path);
+    call->path.reset();
+  }
+  return true;
+}
+
+bool Parser::endStatement() {
+  if (at(TokenKind::RightBrace) || at(TokenKind::EndOfFile))
+    return true;
+  if (!at(TokenKind::Newline))
+    return unexpected("the end of the line");
+  next();
+  return true;
+}
+
+std::optional<File> parse(const SourceFile &source, Diagnostics &diagnostics) {
+  TokenStream stream;
+  File file;
+  if (!lex(source, stream, diagnostics) || !Parser(source, stream, diagnostics).parseFile(file))
+    return std::nullopt;
+  return file;
+}
+
+} // namespace nncc::frontend
