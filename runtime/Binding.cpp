@@ -51,15 +51,15 @@ public:
   Result<std::vector<int64_t>> run(std::span<const TensorView> inputs) {
     if (inputs.size() != entry.inputs.size())
       return wrongCount(inputs.size());
-    // Dims that stand alone first: what they are decides whether the others fit.
+    // Extents that compute from named dims come last, when all of those are known.
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (Result<void> bound = bindPlainDims(bufferOf(i), inputs[i]); !bound)
+      if (Result<void> bound = checkTypeAndBind(bufferOf(i), inputs[i]); !bound)
         return bound.error();
     std::vector<int64_t> dims;
     for (const std::optional<int64_t> &value : values)
       dims.push_back(value.value_or(0)); // verifyProgram: every dim stands alone in some input
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (Result<void> checked = checkExtents(bufferOf(i), inputs[i], dims); !checked)
+      if (Result<void> checked = checkComputedExtents(bufferOf(i), inputs[i], dims); !checked)
         return checked.error();
     return dims;
   }
@@ -83,12 +83,16 @@ private:
                      describeType(nameOf(input.dtype), input.shape) + "; " + reason);
   }
 
-  Result<void> bindPlainDims(const Buffer &buffer, const TensorView &input) {
+  Result<void> checkTypeAndBind(const Buffer &buffer, const TensorView &input) {
     if (input.dtype != buffer.dtype)
       return mismatch(buffer, input,
                       "the element type must be " + std::string(nameOf(buffer.dtype)));
     if (input.shape.size() != buffer.shape.size())
       return mismatch(buffer, input, "the rank must be " + std::to_string(buffer.shape.size()));
+    for (size_t d = 0; d < input.shape.size(); ++d)
+      if (buffer.shape[d].isConstant() && buffer.shape[d] != SizeExpr(input.shape[d]))
+        return mismatch(buffer, input,
+                        "dim " + std::to_string(d) + " must be " + buffer.shape[d].toString(names));
     for (size_t d = 0; d < input.shape.size(); ++d) {
       const std::vector<SizeExpr::Term> &terms = buffer.shape[d].terms;
       if (terms.size() != 1 || terms[0].op != SizeExpr::Op::Dim)
@@ -112,17 +116,16 @@ private:
     return {};
   }
 
-  Result<void> checkExtents(const Buffer &buffer, const TensorView &input,
-                            std::span<const int64_t> dims) const {
+  Result<void> checkComputedExtents(const Buffer &buffer, const TensorView &input,
+                                    std::span<const int64_t> dims) const {
     for (size_t d = 0; d < input.shape.size(); ++d) {
       std::optional<int64_t> expected = buffer.shape[d].evaluate(dims).get();
       if (expected == input.shape[d])
         continue;
-      std::string text = buffer.shape[d].toString(names);
       std::string value = expected ? std::to_string(*expected) : "a number in 63 bits";
       return mismatch(buffer, input,
-                      "dim " + std::to_string(d) + " must be " +
-                          (buffer.shape[d].isConstant() ? value : text + " = " + value));
+                      "dim " + std::to_string(d) + " must be " + buffer.shape[d].toString(names) +
+                          " = " + value);
     }
     return {};
   }

@@ -1,20 +1,28 @@
 /* The C interface of a compiled model. A model.so exports one symbol, nncc_model_get_api;
  * everything else is reached through the struct of functions that it returns. Models compiled in
- * memory come through the same struct. C99; nothing to link with but libdl:
- *
+ * memory come through the same struct. C99; nothing to link with but libdl: */
+/* clang-format off */
+/*
  *   void *library = dlopen("./lenet.so", RTLD_NOW);
- *   nncc_model_get_api_fn *get_api = (nncc_model_get_api_fn *)dlsym(library,
- * NNCC_MODEL_GET_API_SYMBOL); const nncc_api *api = get_api(NNCC_ABI_VERSION); nncc_model *model;
- * nncc_instance *instance; if (api->create_model(api, NULL, &model) != NNCC_OK)
- * puts(api->model_error(model)); if (api->create_instance(model, NULL, &instance) != NNCC_OK)
- * puts(api->instance_error(instance)); if (api->run(instance, &image, 1, &logits, 1, NULL) !=
- * NNCC_OK) puts(api->instance_error(instance));
+ *   nncc_model_get_api_fn *get_api =
+ *       (nncc_model_get_api_fn *)dlsym(library, NNCC_MODEL_GET_API_SYMBOL);
+ *   const nncc_api *api = get_api(NNCC_ABI_VERSION);
+ *   nncc_model *model;
+ *   if (api->create_model(api, NULL, &model) != NNCC_OK)
+ *     puts(api->model_error(model));
+ *   nncc_instance *instance;
+ *   if (api->create_instance(model, NULL, &instance) != NNCC_OK)
+ *     puts(api->instance_error(instance));
+ *   if (api->run(instance, &image, 1, &logits, 1, NULL) != NNCC_OK)
+ *     puts(api->instance_error(instance));
  *
  * A model is immutable and may be used by any number of threads. An instance serves one call at a
  * time; use one per thread. Destroy instances and models before dlclose. Strings and arrays in a
- * struct that a function fills belong to the model or instance and live as long as it does. Structs
- * that begin with `size` grow at their end only: the caller sets size to the sizeof it was compiled
- * with, and neither side touches what lies beyond. */
+ * struct that a function fills belong to the model or instance and live as long as it does.
+ * Structs that begin with `size` grow at their end only: the caller sets size to the sizeof it was
+ * compiled with, and neither side touches what lies beyond.
+ */
+/* clang-format on */
 #ifndef NNCC_NNCC_H
 #define NNCC_NNCC_H
 
