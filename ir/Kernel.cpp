@@ -131,6 +131,21 @@ PackLoopsAttr nn::panelsOf(MatmulOp matmul, int64_t columns) {
   return PackLoopsAttr::get(matmul.getContext(), loops);
 }
 
+bool nn::isDepthwise(ConvOp conv) {
+  ArrayRef<int64_t> shape = conv.weightType().getShape();
+  int64_t groups = conv.getGroups();
+  return groups > 1 && shape[0] == groups && shape[1] == 1;
+}
+
+PackLoopsAttr nn::depthwiseTaps(ConvOp conv, int64_t lanes) {
+  ArrayRef<int64_t> shape = conv.weightType().getShape();
+  SmallVector<int64_t> loops;
+  for (size_t dim = 2; dim < shape.size(); ++dim)
+    loops.append({static_cast<int64_t>(dim), shape[dim], 1});
+  loops.append({0, (shape[0] + lanes - 1) / lanes * lanes, 1});
+  return PackLoopsAttr::get(conv.getContext(), loops);
+}
+
 FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {
   auto yield = cast<YieldOp>(kernel.getTerminator());
   if (yield.getNumOperands() != 1)

@@ -58,6 +58,12 @@ mlir::Operation *anchorOf(KernelOp kernel);
 PackLoopsAttr panelsOf(ConvOp conv, int64_t columns);
 PackLoopsAttr panelsOf(MatmulOp matmul, int64_t columns);
 
+/// The packed layout of a depthwise weight (one input and one output channel per group): [k...][channel], the channels filled up
+/// to a multiple of `lanes`.
+PackLoopsAttr depthwiseTaps(ConvOp conv, int64_t lanes);
+/// Every output channel reads the input channel of its own number.
+bool isDepthwise(ConvOp conv);
+
 /// A kernel body of the form anchor, chain, optional pool, chain, as the contraction emitters take it.
 struct AnchoredBody {
   mlir::Operation *anchor = nullptr;

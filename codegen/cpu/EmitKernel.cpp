@@ -15,7 +15,10 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
   if (!anchor)
     return kernel.emitOpError("has an empty body");
   return llvm::TypeSwitch<Operation *, FailureOr<EmittedKernel>>(anchor)
-      .Case<nn::ConvOp>([&](auto) { return emitConv(builder, kernel, symbol); })
+      .Case<nn::ConvOp>([&](nn::ConvOp conv) {
+        return nn::isDepthwise(conv) ? emitDepthwiseConv(builder, kernel, symbol)
+                                     : emitConv(builder, kernel, symbol);
+      })
       .Case<nn::MatmulOp>([&](auto) { return emitMatmul(builder, kernel, symbol); })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CPU emitter";

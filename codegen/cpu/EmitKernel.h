@@ -20,6 +20,7 @@ llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef s
 
 // The emitters by kind of anchor. Each starts and ends the kernel function itself.
 llvm::FailureOr<EmittedKernel> emitConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 
 } // namespace nncc::codegen

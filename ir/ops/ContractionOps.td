@@ -53,8 +53,6 @@ def NN_ConvOp : NN_InferredOp<"conv"> {
     ::mlir::RankedTensorType inputType() { return ::llvm::cast<::mlir::RankedTensorType>(getX().getType()); }
     ::mlir::RankedTensorType weightType() { return ::llvm::cast<::mlir::RankedTensorType>(getWeight().getType()); }
     ::mlir::RankedTensorType resultType() { return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType()); }
-    /// Every input channel is its own group: each output channel reads one input channel.
-    bool isDepthwise() { return getGroups() > 1 && weightType().getDimSize(1) == 1; }
   }];
 }
 

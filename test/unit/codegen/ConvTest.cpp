@@ -18,16 +18,18 @@ struct Case {
   int64_t sh = 1, sw = 1, dh = 1, dw = 1, ph = 0, pw = 0, ph2 = -1, pw2 = -1, groups = 1;
   bool bias = true, relu = false, residual = false, rowMajorInput = false, dynamicBatch = false;
 
+  bool isDepthwise() const { return groups > 1 && groups == c && groups == o; }
   int64_t endPadH() const { return ph2 < 0 ? ph : ph2; }
   int64_t endPadW() const { return pw2 < 0 ? pw : pw2; }
   int64_t oh() const { return (h + ph + endPadH() - (kh - 1) * dh - 1) / sh + 1; }
   int64_t ow() const { return (w + pw + endPadW() - (kw - 1) * dw - 1) / sw + 1; }
 };
 
-/// The panel width of the machine that runs the test.
-int64_t nativeColumns() {
+/// Channels of a packed weight's innermost loop on the machine that runs the test: a panel's columns, or a depthwise weight's
+/// lanes.
+int64_t nativeColumns(const Case &t) {
   auto target = codegen::cpuTargetNamed("native");
-  return target->tileVectors() * target->lanes(32);
+  return t.isDepthwise() ? target->lanes(32) : target->tileVectors() * target->lanes(32);
 }
 
 std::string irOf(const Case &t, int64_t columns) {
@@ -41,7 +43,11 @@ std::string irOf(const Case &t, int64_t columns) {
   std::string x = tensor(t.c, t.h, t.w, t.rowMajorInput), y = tensor(t.o, t.oh(), t.ow(), false);
   int64_t og = t.o / t.groups, cg = t.c / t.groups, panels = (og + columns - 1) / columns;
   std::ostringstream weight;
-  weight << "tensor<" << t.o << "x" << cg << "x" << t.kh << "x" << t.kw << "xf32, #nn.enc<[], pack = <[0, " << t.groups << ", "
+  if (t.isDepthwise())
+    weight << "tensor<" << t.o << "x1x" << t.kh << "x" << t.kw << "xf32, #nn.enc<[], pack = <[2, " << t.kh << ", 1], [3, "
+           << t.kw << ", 1], [0, " << (t.o + columns - 1) / columns * columns << ", 1]>>>";
+  else
+    weight << "tensor<" << t.o << "x" << cg << "x" << t.kh << "x" << t.kw << "xf32, #nn.enc<[], pack = <[0, " << t.groups << ", "
          << og << "], [0, " << panels << ", " << columns << "], [2, " << t.kh << ", 1], [3, " << t.kw << ", 1], [1, " << cg
          << ", 1], [0, " << columns << ", 1]>>>";
   std::string w = weight.str();
@@ -70,6 +76,12 @@ std::string irOf(const Case &t, int64_t columns) {
 std::vector<float> packedWeight(const Case &t, const std::vector<float> &w, int64_t columns) {
   int64_t og = t.o / t.groups, cg = t.c / t.groups, panels = (og + columns - 1) / columns;
   std::vector<float> packed;
+  if (t.isDepthwise()) {
+    for (int64_t k = 0; k < t.kh * t.kw; ++k)
+      for (int64_t c = 0; c < (t.o + columns - 1) / columns * columns; ++c)
+        packed.push_back(c < t.o ? w[c * t.kh * t.kw + k] : 0.0f);
+    return packed;
+  }
   for (int64_t g = 0; g < t.groups; ++g)
     for (int64_t p = 0; p < panels; ++p)
       for (int64_t k = 0; k < t.kh * t.kw; ++k)
@@ -82,7 +94,7 @@ std::vector<float> packedWeight(const Case &t, const std::vector<float> &w, int6
 }
 
 void check(const Case &t) {
-  int64_t columns = nativeColumns(), cg = t.c / t.groups, og = t.o / t.groups;
+  int64_t columns = nativeColumns(t), cg = t.c / t.groups, og = t.o / t.groups;
   std::vector<float> x = randomFloats(t.n * t.c * t.h * t.w, 1), w = randomFloats(t.o * cg * t.kh * t.kw, 2),
                      bias = randomFloats(t.o, 3), residual = randomFloats(t.n * t.oh() * t.ow() * t.o, 4);
   auto at = [&](int64_t n, int64_t c, int64_t h, int64_t v) {
@@ -129,3 +141,9 @@ TEST(Conv, Residual) { check({.n = 2, .c = 32, .h = 12, .w = 12, .o = 36, .kh = 
 TEST(Conv, DynamicBatch) { check({.n = 3, .c = 19, .h = 9, .w = 9, .o = 33, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .relu = true, .residual = true, .dynamicBatch = true}); }
 TEST(Conv, ManyBands) { check({.c = 16, .h = 40, .w = 37, .o = 16, .kh = 3, .kw = 3, .ph = 1, .pw = 1}); }
 TEST(Conv, WindowLargerThanInput) { check({.c = 16, .h = 2, .w = 3, .o = 16, .kh = 5, .kw = 5, .ph = 2, .pw = 2}); }
+
+TEST(DepthwiseConv, ThreeByThree) { check({.n = 2, .c = 40, .h = 14, .w = 15, .o = 40, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .groups = 40, .relu = true}); }
+TEST(DepthwiseConv, Strided) { check({.c = 24, .h = 29, .w = 28, .o = 24, .kh = 3, .kw = 3, .sh = 2, .sw = 2, .ph = 1, .pw = 1, .groups = 24}); }
+TEST(DepthwiseConv, ChannelTail) { check({.c = 37, .h = 7, .w = 7, .o = 37, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .groups = 37, .residual = true}); }
+TEST(DepthwiseConv, FiveByFiveDilated) { check({.c = 16, .h = 11, .w = 23, .o = 16, .kh = 5, .kw = 5, .dh = 2, .dw = 1, .ph = 4, .pw = 2, .groups = 16, .bias = false}); }
+TEST(DepthwiseConv, NoPadding) { check({.c = 9, .h = 6, .w = 6, .o = 9, .kh = 2, .kw = 3, .groups = 9, .dynamicBatch = true}); }
