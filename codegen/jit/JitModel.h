@@ -1,0 +1,39 @@
+// A compiled model in the memory of this process instead of in a shared object: ORC links the
+// kernels' object file, and the descriptor that a model.so would carry is filled in place. What
+// reads it cannot tell the difference.
+#pragma once
+
+#include "codegen/link/WriteObject.h"
+#include "runtime/ModelDescriptor.h"
+#include "support/Error.h"
+
+#include <memory>
+
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace nncc::codegen {
+
+class JitModel {
+public:
+  /// `object` defines the kernels of the one variant that `contents` names.
+  static Result<std::unique_ptr<JitModel>> create(DescriptorContents contents,
+                                                  std::string_view object);
+  ~JitModel();
+
+  /// Valid as long as this object, which everything that runs its kernels has to keep alive.
+  const rt::ModelDescriptor &descriptor() const { return modelDescriptor; }
+
+private:
+  JitModel();
+
+  DescriptorContents contents;
+  std::string weights; ///< a copy of the image: the descriptor's weights are the model's own
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::vector<rt::ModelKernel> kernels;
+  rt::ModelVariant variant{};
+  rt::ModelDescriptor modelDescriptor{};
+};
+
+} // namespace nncc::codegen

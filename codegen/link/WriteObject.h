@@ -1,0 +1,41 @@
+// The generated part of a model.so that is data: an object that defines the hidden symbol
+// nncc_model_descriptor (runtime/ModelDescriptor.h) with the Program, the embedded weights and the
+// kernel tables. And the names under which kernels of several CPU levels meet in one shared object.
+#pragma once
+
+#include "codegen/cpu/CpuTarget.h"
+#include "runtime/Program.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <span>
+#include <string>
+
+namespace llvm {
+class Module;
+}
+
+namespace nncc::codegen {
+
+struct DescriptorContents {
+  std::string programJson;
+  /// Linker names of the variants' kernels follow from these symbols and variantSymbol().
+  std::vector<std::string> kernelSymbols;
+  std::vector<std::string> cpuLevels; ///< one variant each, as runtime/CpuLevel.h spells them
+  std::string_view weights;           ///< a safetensors image, or empty
+  std::string weightsFile;            ///< relative to the shared object, or empty
+};
+
+/// The linker symbol of a kernel's code for the variant `index`.
+std::string variantSymbol(llvm::StringRef kernelSymbol, size_t variantIndex);
+
+/// Gives every function that the module defines its variant's name and hidden visibility, except
+/// those that are internal anyway. Before code generation.
+void nameVariant(llvm::Module &module, size_t variantIndex);
+
+/// The object file for the architecture of `target`.
+llvm::Expected<llvm::SmallVector<char, 0>> writeDescriptorObject(const DescriptorContents &contents,
+                                                                 const CpuTarget &target);
+
+} // namespace nncc::codegen
