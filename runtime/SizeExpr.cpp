@@ -38,8 +38,8 @@ CheckedSize apply(Op op, CheckedSize a, CheckedSize b) {
   case Op::Min: {
     if (!a.valid() || !b.valid())
       return CheckedSize::invalid();
-    auto [low, high] = std::minmax(a.getOr(0), b.getOr(0));
-    return op == Op::Max ? high : low;
+    int64_t left = a.getOr(0), right = b.getOr(0);
+    return op == Op::Max ? std::max(left, right) : std::min(left, right);
   }
   case Op::Constant:
   case Op::Dim:
