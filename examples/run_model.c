@@ -3,8 +3,8 @@
  *     cc -Iruntime/include examples/run_model.c -o run_model -ldl
  *     ./run_model lenet.so
  *
- * It prints what the model takes and gives, sets every named dim (the batch) to its smallest value, every float input to a
- * ramp from 0 to 1, and prints the first values of each output. */
+ * It prints what the model takes and gives, sets every named dim (the batch) to its smallest value,
+ * every float input to a ramp from 0 to 1, and prints the first values of each output. */
 #include "nncc/nncc.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,8 @@ static void fail(const char *what, const char *why) {
   exit(1);
 }
 
-/* A tensor of this type in zeroed memory. Of extents that depend on named dims, this program knows the plain names. */
+/* A tensor of this type in zeroed memory. Of extents that depend on named dims, this program knows
+ * the plain names. */
 static DLTensor allocate(const nncc_model_info *model, const nncc_tensor_info *info) {
   DLTensor tensor;
   int64_t count = 1;
