@@ -20,6 +20,7 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
                                      : emitConv(builder, kernel, symbol);
       })
       .Case<nn::MatmulOp>([&](auto) { return emitMatmul(builder, kernel, symbol); })
+      .Case<nn::MaxPoolOp, nn::AvgPoolOp>([&](auto) { return emitPool(builder, kernel, symbol); })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CPU emitter";
       });

@@ -22,5 +22,6 @@ llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef s
 llvm::FailureOr<EmittedKernel> emitConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitPool(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 
 } // namespace nncc::codegen
