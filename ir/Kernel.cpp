@@ -146,6 +146,18 @@ PackLoopsAttr nn::depthwiseTaps(ConvOp conv, int64_t lanes) {
   return PackLoopsAttr::get(conv.getContext(), loops);
 }
 
+int64_t nn::panelColumns(int64_t outputs, int64_t columns, int64_t lanes) {
+  auto ceilDiv = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  int64_t panels = std::max<int64_t>(ceilDiv(outputs, columns), 1);
+  return std::max<int64_t>(ceilDiv(ceilDiv(outputs, panels), lanes), 1) * lanes;
+}
+
+bool nn::readsRowMajor(ConvOp conv) {
+  int64_t channels = conv.inputType().getDimSize(1);
+  return conv.getGroups() == 1 && conv.spatialRank() <= 2 && !ShapedType::isDynamic(channels) &&
+         channels < kGatheredInputChannels;
+}
+
 FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {
   auto yield = cast<YieldOp>(kernel.getTerminator());
   if (yield.getNumOperands() != 1)

@@ -64,6 +64,16 @@ PackLoopsAttr depthwiseTaps(ConvOp conv, int64_t lanes);
 /// Every output channel reads the input channel of its own number.
 bool isDepthwise(ConvOp conv);
 
+/// The width of the panels for a contraction with `outputs` columns: at most `columns`, a multiple of `lanes`, and such that
+/// panels are about equally full (96 outputs are two panels of 48 rather than one of 64 and one half empty).
+int64_t panelColumns(int64_t outputs, int64_t columns, int64_t lanes);
+
+/// The kernel of `conv` gathers its input rows into scratch memory itself, so the input may be row-major as well as
+/// channels-last: with fewer channels than this a tap is too short to be read in place, and the input (an image, as a rule)
+/// would only be reordered to be gathered again.
+inline constexpr int64_t kGatheredInputChannels = 8;
+bool readsRowMajor(ConvOp conv);
+
 /// A kernel body of the form anchor, chain, optional pool, chain, as the contraction emitters take it.
 struct AnchoredBody {
   mlir::Operation *anchor = nullptr;

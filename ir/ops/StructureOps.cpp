@@ -89,6 +89,10 @@ LogicalResult KernelOp::verify() {
   auto yield = dyn_cast<YieldOp>(getTerminator());
   if (!yield || yield.getOperandTypes() != getResultTypes())
     return emitOpError("kernel_c1: the body must yield the result types");
+  if (std::optional<uint64_t> operand = getInPlace())
+    if (*operand >= getInputs().size() || getNumResults() != 1)
+      return emitOpError("kernel_c2: in_place needs one result and the number of an operand, found ")
+             << getNumResults() << " results and number " << *operand << " of " << getInputs().size();
   return success();
 }
 

@@ -65,9 +65,12 @@ def NN_KernelOp : NN_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock,
       nn.yield %0 : tensor<4x8xf32>
     }
     ```
+    `in_place`, when present, is the number of the operand whose memory the one result overwrites; PlanBuffers sets it.
+
     `kernel_c1`: block arguments have the operands' types, and the terminator yields the result types.
+    `kernel_c2`: in_place is the number of an operand, and there is one result.
   }];
-  let arguments = (ins StrAttr:$kernel_name, Variadic<NN_Tensor>:$inputs);
+  let arguments = (ins StrAttr:$kernel_name, Variadic<NN_Tensor>:$inputs, OptionalAttr<I64Attr>:$in_place);
   let results = (outs Variadic<NN_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -1,7 +1,8 @@
 // nncc-opt: runs single passes and pipelines on IR text, for lit tests and for people. All flags are MLIR's stock ones plus the
 // project's passes.
 
-#include "ir/NN.h"
+#include "passes/Passes.h"
+#include "passes/Pipeline.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -11,5 +12,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<nncc::nn::NNDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  nncc::passes::registerNNCCPasses();
+  nncc::passes::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "nncc optimizer driver\n", registry));
 }

@@ -1,0 +1,250 @@
+// Groups the ops of an entry point into nn.kernel. Takes a function whose layouts are assigned and whose weights are packed; leaves
+// kernels, views and parameter reads, nothing else. What may share a kernel with what is said in Passes.td; how the emitters read
+// the result stands in ir/Kernel.h.
+
+#include "passes/Passes.h"
+
+#include "ir/Kernel.h"
+#include "ir/View.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace nncc::passes {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/Passes.h.inc"
+} // namespace nncc::passes
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::passes;
+
+namespace {
+
+RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Ops that will be one kernel, in program order. Only the last one's results are read outside.
+struct Group {
+  SmallVector<Operation *> ops;
+  Operation *anchor = nullptr; ///< the first op that is not elementwise, if any
+  Operation *pool = nullptr;   ///< a pool behind a convolution
+
+  bool isElementwise() const { return !anchor; }
+  Operation *last() const { return ops.back(); }
+};
+
+/// Constants that a kernel holds in its code: their value is known and one number says it.
+bool isInlineConstant(Value value) { return nn::splatConstant(value).has_value(); }
+
+/// Ops that stay between kernels.
+bool staysOutside(Operation *op) {
+  return isa<nn::GetParameterOp, nn::ConstantOp, nn::KernelOp>(op) || nn::isView(op) ||
+         op->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// All reads of `op`'s result are operands of `reader`.
+bool isReadOnlyBy(Operation *op, Operation *reader) {
+  return op->getNumResults() == 1 && !op->use_empty() &&
+         llvm::all_of(op->getUsers(), [&](Operation *user) { return user == reader; });
+}
+
+/// An emitter with a tile of the anchor's result at hand can evaluate `op` on it: same shape and order, and other operands
+/// indexed in one of the three ways of accessOf, in the tile's memory order where they have its shape.
+bool fitsEpilogue(Operation *op, Operation *producer, Operation *anchor) {
+  RankedTensorType tile = tensorTypeOf(producer->getResult(0)), result = tensorTypeOf(op->getResult(0));
+  if (nn::shapeOf(tile) != nn::shapeOf(result) || nn::orderOf(tile) != nn::orderOf(result))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    if (operand.getDefiningOp() == producer || isInlineConstant(operand))
+      return true;
+    RankedTensorType type = tensorTypeOf(operand);
+    std::optional<nn::Access> access = nn::accessOf(type, tile, nn::channelDimOf(anchor));
+    return access && (access != nn::Access::Full || nn::orderOf(type) == nn::orderOf(tile));
+  });
+}
+
+/// A pool takes over the rows of a convolution while they are in the kernel's scratch memory. Its windows must not overlap, or
+/// rows at the border of two tasks would be computed twice. A depthwise convolution keeps no rows in scratch memory.
+bool fitsPoolTail(Operation *pool, nn::ConvOp conv) {
+  if (conv.spatialRank() != 2 || nn::isDepthwise(conv))
+    return false;
+  auto fits = [](auto op) {
+    for (auto [kernel, stride, dilation] : llvm::zip(op.getKernel(), op.getStrides(), op.getDilations()))
+      if (stride < (kernel - 1) * dilation + 1)
+        return false;
+    return true;
+  };
+  if (auto op = dyn_cast<nn::MaxPoolOp>(pool))
+    return fits(op);
+  if (auto op = dyn_cast<nn::AvgPoolOp>(pool))
+    return fits(op);
+  return false;
+}
+
+/// "conv2d", "max_pool2d", "relu": the op's part of the kernel's name.
+std::string namePart(Operation *op) {
+  std::string name = op->getName().stripDialect().str();
+  if (isa<nn::ConvOp, nn::MaxPoolOp, nn::AvgPoolOp>(op))
+    name += std::to_string(tensorTypeOf(op->getResult(0)).getRank() - 2) + "d";
+  bool hasBias = false;
+  if (auto conv = dyn_cast<nn::ConvOp>(op))
+    hasBias = static_cast<bool>(conv.getBias());
+  if (auto matmul = dyn_cast<nn::MatmulOp>(op))
+    hasBias = static_cast<bool>(matmul.getBias());
+  return hasBias ? name + "_bias" : name;
+}
+
+class KernelFormer {
+public:
+  void run(Block &block) {
+    for (Operation &op : block)
+      if (!staysOutside(&op))
+        assign(&op);
+    for (std::unique_ptr<Group> &group : groups)
+      if (!group->ops.empty())
+        outline(*group);
+    copyReturnedValues(cast<func::ReturnOp>(block.getTerminator()));
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Which ops go together
+  //===--------------------------------------------------------------------===//
+
+  void assign(Operation *op) {
+    if (isa<nn::ElementwiseOpInterface>(op)) {
+      if (Group *group = epilogueTarget(op))
+        return append(*group, op);
+      Group &group = newGroup();
+      for (Value operand : op->getOperands())
+        if (Group *producer = elementwiseProducer(operand, op); producer && producer != &group)
+          absorb(group, *producer);
+      return append(group, op);
+    }
+    if (isa<nn::MaxPoolOp, nn::AvgPoolOp>(op)) {
+      Group *group = groupOf.lookup(op->getOperand(0).getDefiningOp());
+      auto conv = group ? dyn_cast_if_present<nn::ConvOp>(group->anchor) : nn::ConvOp();
+      if (conv && !group->pool && isReadOnlyBy(group->last(), op) && fitsPoolTail(op, conv)) {
+        append(*group, op);
+        group->pool = op;
+        return;
+      }
+    }
+    Group &group = newGroup();
+    group.anchor = op;
+    append(group, op);
+  }
+
+  /// The contraction whose result `op` finishes. With two, as in the sum of two convolutions, the later one: the other is in
+  /// memory by then.
+  Group *epilogueTarget(Operation *op) {
+    Group *target = nullptr;
+    for (Value operand : op->getOperands()) {
+      Group *group = groupOf.lookup(operand.getDefiningOp());
+      if (!group || !isa_and_present<nn::ConvOp, nn::MatmulOp>(group->anchor) ||
+          !isReadOnlyBy(group->last(), op) || !fitsEpilogue(op, group->last(), group->anchor))
+        continue;
+      if (!target || target->last()->isBeforeInBlock(group->last()))
+        target = group;
+    }
+    return target;
+  }
+
+  /// An elementwise group that only `reader` reads, element for element.
+  Group *elementwiseProducer(Value operand, Operation *reader) {
+    Group *group = groupOf.lookup(operand.getDefiningOp());
+    if (!group || !group->isElementwise() || !isReadOnlyBy(group->last(), reader))
+      return nullptr;
+    RankedTensorType from = tensorTypeOf(operand), to = tensorTypeOf(reader->getResult(0));
+    return nn::shapeOf(from) == nn::shapeOf(to) ? group : nullptr;
+  }
+
+  Group &newGroup() { return *groups.emplace_back(std::make_unique<Group>()); }
+
+  void append(Group &group, Operation *op) {
+    group.ops.push_back(op);
+    groupOf[op] = &group;
+  }
+
+  void absorb(Group &into, Group &from) {
+    for (Operation *op : from.ops)
+      append(into, op);
+    from.ops.clear();
+    llvm::sort(into.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Making kernels
+  //===--------------------------------------------------------------------===//
+
+  /// Replaces the ops by a kernel where the last one stands: every operand is defined by then, and nothing but the last op's
+  /// results is read later.
+  void outline(Group &group) {
+    llvm::SetVector<Operation *> members(group.ops.begin(), group.ops.end());
+    llvm::SetVector<Value> inputs, constants;
+    for (Operation *op : group.ops)
+      for (Value operand : op->getOperands())
+        if (!members.contains(operand.getDefiningOp()))
+          (isInlineConstant(operand) ? constants : inputs).insert(operand);
+
+    Operation *last = group.last();
+    Operation *named = group.anchor ? group.anchor : last;
+    SmallVector<std::string> parts = llvm::map_to_vector(group.ops, namePart);
+    OpBuilder builder(last);
+    nn::KernelOp kernel = createKernel(builder, named->getLoc(), llvm::join(parts, "_"),
+                                       inputs.getArrayRef(), last->getResultTypes());
+    IRMapping mapping;
+    mapping.map(inputs.getArrayRef(), kernel.getBlock().getArguments());
+    builder.setInsertionPointToStart(&kernel.getBlock());
+    for (Value constant : constants)
+      builder.clone(*constant.getDefiningOp(), mapping);
+    for (Operation *op : group.ops)
+      builder.clone(*op, mapping);
+    SmallVector<Value> results = llvm::map_to_vector(
+        last->getResults(), [&](Value result) { return mapping.lookup(result); });
+    nn::YieldOp::create(builder, last->getLoc(), results);
+
+    last->replaceAllUsesWith(kernel.getResults());
+    for (Operation *op : llvm::reverse(group.ops))
+      op->erase();
+  }
+
+  nn::KernelOp createKernel(OpBuilder &builder, Location loc, StringRef name, ArrayRef<Value> inputs,
+                            TypeRange results) {
+    auto kernel = nn::KernelOp::create(builder, loc, results, builder.getStringAttr(name), inputs,
+                                       /*in_place=*/IntegerAttr());
+    Block &body = kernel.getBody().emplaceBlock();
+    for (Value input : inputs)
+      body.addArgument(input.getType(), input.getLoc());
+    return kernel;
+  }
+
+  /// An output must be written by a kernel: what is an input, a parameter or another output as well is copied.
+  void copyReturnedValues(func::ReturnOp returned) {
+    llvm::SmallPtrSet<Value, 4> written;
+    for (OpOperand &operand : returned->getOpOperands()) {
+      Value source = nn::viewedValue(operand.get());
+      if (source.getDefiningOp<nn::KernelOp>() && written.insert(source).second)
+        continue;
+      OpBuilder builder(returned);
+      nn::KernelOp kernel = createKernel(builder, returned.getLoc(), "copy", operand.get(),
+                                         operand.get().getType());
+      builder.setInsertionPointToStart(&kernel.getBlock());
+      nn::YieldOp::create(builder, returned.getLoc(), ValueRange(kernel.getBlock().getArguments()));
+      operand.set(kernel.getResult(0));
+    }
+  }
+
+  std::vector<std::unique_ptr<Group>> groups;
+  llvm::DenseMap<Operation *, Group *> groupOf;
+};
+
+struct FormKernelsPass : passes::impl::FormKernelsBase<FormKernelsPass> {
+  void runOnOperation() override {
+    if (!getOperation().isExternal())
+      KernelFormer().run(getOperation().getBody().front());
+  }
+};
+
+} // namespace

@@ -1,0 +1,92 @@
+// Reorders the weights of convolutions and matrix products to the panels that their kernels read. Runs before OutlinePrepare,
+// which carries the reorders out of the run, and before FormKernels, so that a weight reaches its kernel as a packed operand.
+
+#include "passes/ParameterValues.h"
+#include "passes/Passes.h"
+
+#include "ir/Kernel.h"
+
+namespace nncc::passes {
+#define GEN_PASS_DEF_PACKWEIGHTS
+#include "passes/Passes.h.inc"
+} // namespace nncc::passes
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::passes;
+
+namespace {
+
+class WeightPacker {
+public:
+  WeightPacker(int64_t columns, int64_t lanes) : columns(columns), lanes(lanes) {}
+
+  void packConv(nn::ConvOp conv) {
+    if (nn::isDepthwise(conv))
+      return pack(conv.getWeightMutable(), nn::depthwiseTaps(conv, lanesOf(conv.weightType())));
+    int64_t outputs = conv.weightType().getDimSize(0) / conv.getGroups();
+    pack(conv.getWeightMutable(), nn::panelsOf(conv, panelColumns(conv.weightType(), outputs)));
+  }
+
+  void packMatmul(nn::MatmulOp matmul) {
+    auto type = cast<RankedTensorType>(matmul.getRhs().getType());
+    int64_t outputs = type.getDimSize(type.getRank() - (matmul.getTransposeRhs() ? 2 : 1));
+    if (type.hasStaticShape())
+      pack(matmul.getRhsMutable(), nn::panelsOf(matmul, panelColumns(type, outputs)));
+  }
+
+private:
+  /// A vector register holds half as many f64 elements as f32 ones; f16 and bf16 accumulate in f32.
+  static int64_t elementWidth(RankedTensorType weight) {
+    return std::max(weight.getElementType().getIntOrFloatBitWidth() / 32, 1u);
+  }
+  int64_t lanesOf(RankedTensorType weight) const {
+    return std::max<int64_t>(lanes / elementWidth(weight), 1);
+  }
+  int64_t panelColumns(RankedTensorType weight, int64_t outputs) const {
+    return nn::panelColumns(outputs, std::max<int64_t>(columns / elementWidth(weight), 1), lanesOf(weight));
+  }
+
+  void pack(OpOperand &weight, nn::PackLoopsAttr loops) {
+    auto type = cast<RankedTensorType>(weight.get().getType());
+    if (!nn::isRowMajor(type) || !parameterValues.contains(weight.get()))
+      return;
+    // One reorder serves every reader that wants the same panels.
+    Value &packed = packedWeights[{weight.get(), loops}];
+    if (!packed) {
+      OpBuilder builder(loops.getContext());
+      builder.setInsertionPointAfterValue(weight.get());
+      auto encoding = nn::EncodingAttr::get(loops.getContext(), {}, {}, loops);
+      packed = nn::ReorderOp::create(
+          builder, weight.get().getLoc(),
+          RankedTensorType::get(type.getShape(), type.getElementType(), encoding), weight.get());
+    }
+    weight.set(packed);
+  }
+
+  int64_t columns, lanes;
+  ParameterValues parameterValues;
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> packedWeights;
+};
+
+struct PackWeightsPass : passes::impl::PackWeightsBase<PackWeightsPass> {
+  using PackWeightsBase::PackWeightsBase;
+
+  void runOnOperation() override {
+    if (lanes <= 0 || columns <= 0 || columns % lanes != 0) {
+      emitError(getOperation().getLoc(),
+                "pack-weights: columns must be a positive multiple of lanes, found columns = ")
+          << columns.getValue() << ", lanes = " << lanes.getValue();
+      return signalPassFailure();
+    }
+    WeightPacker packer(columns, lanes);
+    getOperation().walk([&](Operation *op) {
+      if (auto conv = dyn_cast<nn::ConvOp>(op))
+        packer.packConv(conv);
+      else if (auto matmul = dyn_cast<nn::MatmulOp>(op))
+        packer.packMatmul(matmul);
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,22 @@
+// Factories and registration of the passes that Passes.td defines, and the pipelines built from them.
+#pragma once
+
+#include "ir/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace nncc::passes {
+
+/// Entry points of a model module.
+inline constexpr llvm::StringLiteral kInferFunction = "infer";
+inline constexpr llvm::StringLiteral kPrepareFunction = "prepare";
+/// On a result of @prepare and an argument of @infer: the name of the constant that leads from one to the other.
+inline constexpr llvm::StringLiteral kConstantAttr = "nn.constant";
+
+#define GEN_PASS_DECL
+#include "passes/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+} // namespace nncc::passes

@@ -1,0 +1,66 @@
+// The passes of nncc. Each has a file of its own, passes/<Name>.cpp, and a test, test/lit/passes/<flag>.mlir. Pipeline.cpp says
+// in which order they run and why.
+#ifndef NNCC_PASSES_PASSES_TD
+#define NNCC_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "Put the tensors around convolutions and pools into channels-last order";
+  let description = [{
+    Channels-last makes the channels of one pixel contiguous: a vector register holds channels, every channel count that is a
+    multiple of the lanes runs without masks, a 1x1 convolution is a plain matrix product, and an elementwise epilogue reads its
+    per-channel operands as they lie. Convolutions and pools ask for it; what flows between them (elementwise ops, concatenation
+    and the like) takes the order of its operands, so `nn.reorder` appears only at the borders: model inputs, outputs, and ops
+    that need the row-major sequence, such as flatten. A convolution with few input channels reads its input as it comes
+    (`readsRowMajor`).
+  }];
+}
+
+def PackWeights : Pass<"pack-weights", "::mlir::func::FuncOp"> {
+  let summary = "Put weights of convolutions and matrix products into the layout that the kernels read";
+  let description = [{
+    A weight that depends on parameters only is reordered to panels of output columns (`panelsOf`), a depthwise one to channels innermost (`depthwiseTaps`), so that
+    the inner loop of the kernel reads it with unit stride and without masks. OutlinePrepare then moves the reorder out of the
+    run. A weight that is an activation stays row-major: its kernel packs it in scratch memory.
+  }];
+  let options = [
+    Option<"columns", "columns", "int64_t", "16", "Widest panel, in output columns of f32">,
+    Option<"lanes", "lanes", "int64_t", "8", "f32 elements of a vector register; panels are multiples of it">,
+  ];
+}
+
+def OutlinePrepare : Pass<"outline-prepare", "::mlir::ModuleOp"> {
+  let summary = "Move what depends on parameters alone from @infer into @prepare";
+  let description = [{
+    @prepare runs once, when the weights are known; its results are further arguments of @infer, marked `nn.constant = "name"` on
+    both sides. A parameter that @infer reads as it is, or through a view, stays an `nn.get_parameter` there. A constant of many
+    values becomes a parameter with a value; one of a single value stays, since kernels hold it in their code.
+  }];
+}
+
+def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Group ops into nn.kernel, the unit of code generation";
+  let description = [{
+    Greedy in program order; fusion saves writing a tensor to memory and reading it back, and is refused where it would compute
+    an element more than once or ask for an operand that the emitters cannot index:
+    - A contraction (conv, matmul) takes the elementwise ops that follow as its epilogue while each is the only reader of the
+      result so far, keeps its shape and order, and reads other operands as a scalar, per channel, or in full (`accessOf`).
+    - A two-dimensional pool follows into the kernel of a convolution when its windows do not overlap: then each convolution
+      row is computed once and never leaves the kernel's scratch memory.
+    - Elementwise ops join the producers that they alone read.
+    - Every other op that computes or moves is a kernel of its own; views stay outside (ir/View.h).
+  }];
+}
+
+def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Let kernels write their result over an operand where nobody reads it later";
+  let description = [{
+    A kernel gets `in_place` when the operand is an intermediate that it reads last, has the result's shape, order and element
+    size, and is read only at the index that is written: by an elementwise kernel, or as a residual in the epilogue of a
+    contraction. Views need no decision (ir/View.h); offsets in the arena are planned at run time for the batch at hand.
+  }];
+  let statistics = [Statistic<"resultsInPlace", "results-in-place", "Results that overwrite an operand">];
+}
+
+#endif // NNCC_PASSES_PASSES_TD

@@ -1,0 +1,39 @@
+// The recipe: one line per step with the reason for its place.
+
+#include "passes/Pipeline.h"
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace nncc;
+
+void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &options) {
+  // Simplify first: what folds away needs no layout and no kernel.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+
+  // Layouts before packing and fusion, which both depend on the memory order of what flows between ops.
+  pm.addNestedPass<func::FuncOp>(createAssignLayouts());
+  // Reorders that meet cancel; equal ones are shared.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+
+  // Packing before outlining: the packed weights are what moves to @prepare.
+  PackWeightsOptions packing;
+  packing.columns = options.columns;
+  packing.lanes = options.lanes;
+  pm.addNestedPass<func::FuncOp>(createPackWeights(packing));
+  // Outlining before kernels form, so that no kernel mixes what runs once with what runs always.
+  pm.addPass(createOutlinePrepare());
+  // Kernels last: from here on ops have an order of execution and their results have buffers.
+  pm.addNestedPass<func::FuncOp>(createFormKernels());
+  // Buffers behind kernels: which tensors exist at all, and who reads them last, is known only now.
+  pm.addNestedPass<func::FuncOp>(createPlanBuffers());
+}
+
+void passes::registerPipelines() {
+  PassPipelineRegistration<CpuPipelineOptions>(
+      "nncc-cpu-pipeline", "From nn ops to kernels for the CPU", buildCpuPipeline);
+}

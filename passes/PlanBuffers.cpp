@@ -1,0 +1,122 @@
+// Decides which kernels write their result over an operand. Takes kernels in their final order and leaves `in_place` on them;
+// codegen/ProgramBuilder gives such a result the operand's buffer, and the runtime's arena planner, which knows sizes and lifetimes
+// for the batch at hand, places the buffers that remain. Runs last, since any change of order or fusion changes lifetimes.
+
+#include "passes/Passes.h"
+
+#include "ir/Kernel.h"
+#include "ir/View.h"
+
+namespace nncc::passes {
+#define GEN_PASS_DEF_PLANBUFFERS
+#include "passes/Passes.h.inc"
+} // namespace nncc::passes
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::passes;
+
+namespace {
+
+RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Equal element for element in memory: the same bytes per element at the same place.
+bool hasSameElements(RankedTensorType a, RankedTensorType b) {
+  return nn::shapeOf(a) == nn::shapeOf(b) && nn::sameMemory(a, b) &&
+         a.getElementType().getIntOrFloatBitWidth() == b.getElementType().getIntOrFloatBitWidth();
+}
+
+/// The kernel reads block argument `argument` only at the index at which it writes its result, and before it writes there: in
+/// an elementwise kernel, and as the operand of a contraction's epilogue, tile by tile.
+bool readsWhereItWrites(nn::KernelOp kernel, BlockArgument argument) {
+  RankedTensorType result = tensorTypeOf(kernel.getResult(0));
+  bool isElementwise = true;
+  for (Operation &op : kernel.getBlock().without_terminator()) {
+    if (isa<nn::ConstantOp>(op))
+      continue;
+    bool isEpilogueAnchor = isa<nn::ConvOp, nn::MatmulOp>(op);
+    if (!isa<nn::ElementwiseOpInterface>(op) && !isEpilogueAnchor)
+      return false;
+    isElementwise &= !isEpilogueAnchor;
+  }
+  // A pool would have made the tile and the result differ; here every reader has the result's shape and order.
+  return llvm::all_of(argument.getUsers(), [&](Operation *user) {
+    if (!isa<nn::ElementwiseOpInterface>(user))
+      return false;
+    RankedTensorType type = tensorTypeOf(user->getResult(0));
+    return nn::shapeOf(type) == nn::shapeOf(result) && nn::orderOf(type) == nn::orderOf(result);
+  });
+}
+
+class BufferPlanner {
+public:
+  /// Returns how many results were put in place.
+  unsigned run(Block &block) {
+    for (auto [index, op] : llvm::enumerate(block)) {
+      positions[&op] = index;
+      for (Value operand : op.getOperands())
+        recordUse(operand, &op);
+    }
+    unsigned count = 0;
+    for (nn::KernelOp kernel : block.getOps<nn::KernelOp>())
+      count += placeResult(kernel);
+    return count;
+  }
+
+private:
+  /// The buffer behind a value: its source through views and through results already put in place.
+  Value bufferOf(Value value) {
+    value = nn::viewedValue(value);
+    for (auto it = buffers.find(value); it != buffers.end(); it = buffers.find(value))
+      value = it->second;
+    return value;
+  }
+
+  void recordUse(Value value, Operation *user) {
+    Value buffer = nn::viewedValue(value);
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      returned.insert(buffer);
+    // A view reads nothing; its readers count.
+    if (!nn::isView(user))
+      lastUse[buffer] = std::max(lastUse.lookup(buffer), positions.lookup(user));
+  }
+
+  bool placeResult(nn::KernelOp kernel) {
+    if (kernel.getNumResults() != 1)
+      return false;
+    Value result = kernel.getResult(0);
+    // What is returned lies in the caller's memory.
+    if (returned.contains(result))
+      return false;
+    for (auto [index, operand] : llvm::enumerate(kernel.getInputs())) {
+      Value buffer = bufferOf(operand);
+      if (!buffer.getDefiningOp<nn::KernelOp>() || returned.contains(buffer) ||
+          lastUse.lookup(buffer) > positions.lookup(kernel) ||
+          !hasSameElements(tensorTypeOf(operand), tensorTypeOf(result)) ||
+          !readsWhereItWrites(kernel, kernel.getBlock().getArgument(index)))
+        continue;
+      // The same memory under a second operand would be read after it was overwritten.
+      if (llvm::count_if(kernel.getInputs(), [&](Value other) { return bufferOf(other) == buffer; }) > 1)
+        continue;
+      kernel.setInPlace(index);
+      buffers[result] = buffer;
+      lastUse[buffer] = std::max(lastUse.lookup(buffer), lastUse.lookup(result));
+      return true;
+    }
+    return false;
+  }
+
+  llvm::DenseMap<Operation *, size_t> positions;
+  llvm::DenseMap<Value, size_t> lastUse; ///< position of the last reader, per buffer
+  llvm::DenseMap<Value, Value> buffers;  ///< results in place -> what they overwrite
+  llvm::DenseSet<Value> returned;
+};
+
+struct PlanBuffersPass : passes::impl::PlanBuffersBase<PlanBuffersPass> {
+  void runOnOperation() override {
+    if (!getOperation().isExternal())
+      resultsInPlace += BufferPlanner().run(getOperation().getBody().front());
+  }
+};
+
+} // namespace
