@@ -1,0 +1,49 @@
+"""Runs the models of one family of test/data/ops through nncc-run and compares with what PyTorch computed.
+
+Called as `op_cases.py FAMILY [CASE...]`; test/reference says how the cases were made.
+"""
+
+import os
+import sys
+import unittest
+
+import harness
+
+
+def caseTest(name, text, tensors):
+    def test(self):
+        model = self.path("case.nn")
+        with open(model, "w", encoding="utf-8") as file:
+            file.write(text)
+        command = [harness.program("nncc-run"), model]
+        weights = {key.split("/", 2)[2]: value for key, value in tensors.items() if key.startswith(f"{name}/weight/")}
+        if weights:
+            command += ["--weights", harness.writeSafetensors(self.path("weights.safetensors"), weights)]
+        outputs = 0
+        for key, value in tensors.items():
+            owner, role, tensor = key.split("/", 2)
+            if owner != name or role == "weight":
+                continue
+            file = value.writeNpy(self.path(f"{role}-{tensor}.npy"))
+            command += ["--input" if role == "input" else "--expect", f"{tensor}=@{file}"]
+            outputs += role == "output"
+        self.assertGreater(outputs, 0)
+        tolerance = harness.TOLERANCES["f32"]
+        result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"])
+        self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
+    return test
+
+
+def load(family, wanted):
+    metadata, tensors = harness.readSafetensors(os.path.join(harness.DATA, "ops", family + ".safetensors"))
+    unknown = set(wanted) - set(metadata)
+    if unknown:
+        sys.exit(f"no case {', '.join(sorted(unknown))} in {family}; there are: {', '.join(metadata)}")
+    members = {"test_" + name: caseTest(name, text, tensors) for name, text in metadata.items()
+               if not wanted or name in wanted}
+    return type(family, (harness.TestCase,), members)
+
+
+if __name__ == "__main__":
+    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(sys.argv[1], sys.argv[2:]))
+    sys.exit(not unittest.TextTestRunner().run(cases).wasSuccessful())
