@@ -21,6 +21,9 @@ if(NNCC_SANITIZE)
   target_compile_options(nncc_options INTERFACE -fsanitize=${NNCC_SANITIZE} -fno-omit-frame-pointer -g1)
   target_link_options(nncc_options INTERFACE -fsanitize=${NNCC_SANITIZE})
 endif()
+if(NNCC_BUILD_FUZZERS)
+  target_compile_options(nncc_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # nncc_add_library(NAME SOURCES... [DEPENDS targets...] [LINK libs...]): a static library of the project.
 function(nncc_add_library name)

@@ -37,13 +37,6 @@ Result<MemoryPlan> planMemory(const Program &program, const EntryPoint &entry,
   plan.arenaOffsetsBytes.assign(bufferCount, -1);
   std::vector<uint32_t> firstUse(bufferCount, kUnused), lastUse(bufferCount, 0);
 
-  for (size_t id = 0; id < bufferCount; ++id) {
-    std::optional<int64_t> size = program.buffers[id].sizeBytes.evaluate(dims).get();
-    if (!size || *size < 0)
-      return overflow(program, dims, "the size of " + describe(program.buffers[id], id));
-    plan.sizesBytes[id] = *size;
-  }
-
   auto use = [&](uint32_t id, size_t step) {
     firstUse[id] = std::min(firstUse[id], static_cast<uint32_t>(step));
     lastUse[id] = std::max(lastUse[id], static_cast<uint32_t>(step));
@@ -54,8 +47,20 @@ Result<MemoryPlan> planMemory(const Program &program, const EntryPoint &entry,
   for (uint32_t id : entry.outputs)
     use(id, stepCount ? stepCount - 1 : 0);
   for (size_t step = 0; step < stepCount; ++step)
-    for (const BufferRef &ref : entry.steps[step].args) {
+    for (const BufferRef &ref : entry.steps[step].args)
       use(ref.buffer, step);
+
+  // Buffers of other entry points may have no sensible size here: "prepare" knows no dims.
+  for (size_t id = 0; id < bufferCount; ++id) {
+    if (firstUse[id] == kUnused)
+      continue;
+    std::optional<int64_t> size = program.buffers[id].sizeBytes.evaluate(dims).get();
+    if (!size || *size < 0)
+      return overflow(program, dims, "the size of " + describe(program.buffers[id], id));
+    plan.sizesBytes[id] = *size;
+  }
+  for (size_t step = 0; step < stepCount; ++step)
+    for (const BufferRef &ref : entry.steps[step].args) {
       std::optional<int64_t> offset = ref.offsetBytes.evaluate(dims).get();
       if (!offset || *offset < 0 || *offset > plan.sizesBytes[ref.buffer])
         return internalError("entry point '" + entry.name + "' step " + std::to_string(step) +

@@ -11,7 +11,7 @@
 namespace nncc::rt {
 
 struct MemoryPlan {
-  std::vector<int64_t> sizesBytes; ///< per buffer of the program
+  std::vector<int64_t> sizesBytes; ///< per buffer of the program; 0 for one not in use
   std::vector<int64_t>
       arenaOffsetsBytes; ///< per buffer; -1 for one outside the arena of this entry point
   int64_t arenaBytes = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxListedExtras = 8;
 
 /// The parameters and constants that the steps of an entry point name, or that it returns.
-std::set<uint32_t> weightsReadBy(const Program &program, const EntryPoint &entry) {
+std::set<uint32_t> weightsNamedBy(const Program &program, const EntryPoint &entry) {
   std::set<uint32_t> ids;
   auto add = [&](uint32_t id) {
     BufferKind kind = program.buffers[id].kind;
@@ -41,10 +41,9 @@ public:
 
   Result<Weights> load(const WeightsSource &source) {
     weights.addresses.assign(program.buffers.size(), nullptr);
-    std::set<uint32_t> needed;
     for (const EntryPoint &entry : program.entryPoints)
       if (&entry != prepare)
-        needed.merge(weightsReadBy(program, entry));
+        needed.merge(weightsNamedBy(program, entry));
     if (needed.empty())
       return std::move(weights);
 
@@ -58,7 +57,7 @@ public:
     if (!hasConstants && prepare) {
       std::erase_if(read,
                     [&](uint32_t id) { return program.buffers[id].kind == BufferKind::Constant; });
-      for (uint32_t id : weightsReadBy(program, *prepare))
+      for (uint32_t id : weightsNamedBy(program, *prepare))
         if (program.buffers[id].kind == BufferKind::Parameter)
           read.insert(id);
     } else if (Result<void> checked = checkBuildId(); !checked) {
@@ -104,6 +103,9 @@ private:
                      "); use the file written together with this model, or the original weights");
   }
 
+  /// verifyProgram: the size of a weight is a constant.
+  static int64_t sizeOf(const Buffer &buffer) { return buffer.sizeBytes.terms[0].value; }
+
   /// What is wrong with the entry for a buffer; empty when it fits.
   std::string misfit(const Buffer &buffer) const {
     std::vector<std::string> noNames;
@@ -113,8 +115,8 @@ private:
       return "\n  missing: '" + buffer.name + "' " + expected;
     // The packed form of a constant is the compiler's affair: any shape with the right number of
     // bytes will do.
-    bool fits = entry->dtype == buffer.dtype &&
-                static_cast<int64_t>(entry->data.size()) == buffer.sizeBytes.terms[0].value;
+    bool fits =
+        entry->dtype == buffer.dtype && static_cast<int64_t>(entry->data.size()) == sizeOf(buffer);
     if (buffer.kind == BufferKind::Parameter) {
       fits &= entry->shape.size() == buffer.shape.size();
       for (size_t d = 0; fits && d < entry->shape.size(); ++d)
@@ -181,7 +183,7 @@ private:
     Result<BoundEntry> bound = bindEntry(program, *prepare, kernels, noDims);
     if (!bound)
       return bound.error();
-    for (uint32_t id = 0; id < program.buffers.size(); ++id) {
+    for (uint32_t id : weightsNamedBy(program, *prepare)) {
       if (program.buffers[id].kind != BufferKind::Constant)
         continue;
       Result<std::byte *> memory = allocate(static_cast<size_t>(bound->memory.sizesBytes[id]));
@@ -189,6 +191,10 @@ private:
         return memory.error();
       weights.addresses[id] = *memory;
     }
+    for (uint32_t id : needed)
+      if (!weights.addresses[id] && sizeOf(program.buffers[id]) > 0)
+        return internalError("'prepare' of model '" + program.modelName + "' does not make '" +
+                             program.buffers[id].name + "'");
     Result<MemoryBlock> workspace =
         MemoryBlock::allocate(static_cast<size_t>(bound->workspaceBytes(pool.lanes())), allocator);
     if (!workspace)
@@ -215,6 +221,7 @@ private:
   TaskPool &pool;
   const Allocator &allocator;
   const EntryPoint *prepare;
+  std::set<uint32_t> needed; ///< weights that the other entry points read
   Safetensors image;
   std::string origin;
   Weights weights;

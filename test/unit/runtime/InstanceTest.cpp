@@ -297,6 +297,16 @@ TEST(Instance, ReportsAKernelWithoutCode) {
       std::string::npos);
 }
 
+TEST(Instance, ReportsAConstantThatNothingMakes) {
+  Program program = testmodel::program();
+  program.entryPoints[0].steps.clear();
+  program.entryPoints[0].outputs.clear();
+  testmodel::Model model(testmodel::parameterImage(), program);
+  Error error = loadError(model.descriptor);
+  EXPECT_EQ(error.kind, ErrorKind::Internal);
+  EXPECT_EQ(error.message, "'prepare' of model 'Small' does not make 'fc.weight@packed'");
+}
+
 TEST(Instance, KeepsTimesPerStep) {
   testmodel::Model model(testmodel::parameterImage());
   std::unique_ptr<Instance> instance = makeInstance(load(model));

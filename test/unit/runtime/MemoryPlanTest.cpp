@@ -55,6 +55,17 @@ TEST(MemoryPlan, ReusesMemoryOnceABufferIsDead) {
   EXPECT_EQ(plan->arenaOffsetsBytes[4], plan->arenaOffsetsBytes[2]);
 }
 
+// "prepare" runs without dims; a buffer of "infer" may then have no sensible size.
+TEST(MemoryPlan, LooksAtBuffersInUseOnly) {
+  Program program = chain();
+  program.buffers.push_back(arenaBuffer(SizeExpr::dim(0) - 3));
+  int64_t dims[] = {1};
+  Result<MemoryPlan> plan = planMemory(program, program.entryPoints[0], dims);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->sizesBytes[5], 0);
+  EXPECT_EQ(plan->arenaOffsetsBytes[5], -1);
+}
+
 TEST(MemoryPlan, ReportsDimsThatOverflow) {
   Program program = chain();
   int64_t dims[] = {INT64_MAX / 100};
