@@ -33,6 +33,9 @@ public:
   }
 
   void run() {
+    for (const Level &level : levels)
+      if (level.extent == 0)
+        return;
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
       int64_t count = levels.empty() ? 1 : levels[0].packedStride * levels[0].extent;
       return zero(packed, count);
