@@ -73,8 +73,10 @@ static SmallVector<int64_t> broadcastStrides(RankedTensorType operand, RankedTen
 LogicalResult ConstantFolding::fold(Operation *op, ArrayRef<Attribute> operands,
                                     SmallVectorImpl<OpFoldResult> &results) const {
   auto elementwise = dyn_cast<ElementwiseOpInterface>(op);
-  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  if (!elementwise || !type || !type.hasStaticShape() || !isRowMajor(type) ||
+  if (!elementwise)
+    return failure();
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type.hasStaticShape() || !isRowMajor(type) ||
       type.getNumElements() == 0 || type.getNumElements() > kMaxFoldedElements)
     return failure();
   SmallVector<DenseElementsAttr> inputs;

@@ -1,11 +1,14 @@
 // The nn dialect for C++: include this to build, match or rewrite nn ops.
 #pragma once
 
+#include "ir/Movement.h"
 #include "ir/Shape.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -19,6 +22,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "ir/NNDialect.h.inc"
+
+#include "ir/NNEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "ir/NNAttributes.h.inc"

@@ -9,6 +9,8 @@ using namespace mlir;
 using namespace nncc;
 using namespace nncc::nn;
 
+#include "ir/NNEnums.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "ir/NNAttributes.cpp.inc"
 

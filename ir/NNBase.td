@@ -18,7 +18,8 @@ def NN_Dialect : Dialect {
     (`#nn.enc`) names dynamic dimensions and says in which order the dimensions lie in memory.
   }];
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     void registerAttributes();

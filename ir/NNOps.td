@@ -7,5 +7,9 @@ include "ir/ops/ElementwiseOps.td"
 include "ir/ops/ActivationOps.td"
 include "ir/ops/ContractionOps.td"
 include "ir/ops/WindowOps.td"
+include "ir/ops/MovementOps.td"
+include "ir/ops/ReductionOps.td"
+include "ir/ops/NormOps.td"
+include "ir/ops/SequenceOps.td"
 
 #endif // NNCC_IR_NNOPS_TD

@@ -166,6 +166,41 @@ Dim nn::product(ArrayRef<Dim> dims, MLIRContext *context) {
   return symbolic ? symbolic * factor : factor;
 }
 
+/// Splits `dim` into a constant factor and symbolic ones.
+static void appendFactors(Dim dim, CheckedSize &constant, SmallVectorImpl<Dim> &symbolic) {
+  if (auto value = constantOf(dim)) {
+    constant *= *value;
+  } else if (auto binary = dyn_cast<AffineBinaryOpExpr>(dim); binary && dim.getKind() == AffineExprKind::Mul) {
+    appendFactors(binary.getLHS(), constant, symbolic);
+    appendFactors(binary.getRHS(), constant, symbolic);
+  } else {
+    symbolic.push_back(dim);
+  }
+}
+
+Dim nn::quotient(ArrayRef<Dim> numerator, ArrayRef<Dim> denominator, MLIRContext *context) {
+  CheckedSize above = 1, below = 1;
+  SmallVector<Dim> factors, divisors;
+  for (Dim dim : numerator)
+    appendFactors(dim, above, factors);
+  for (Dim dim : denominator)
+    appendFactors(dim, below, divisors);
+  for (Dim divisor : divisors) {
+    auto *equal = llvm::find(factors, divisor);
+    if (equal == factors.end())
+      return {};
+    factors.erase(equal);
+  }
+  if (!above.valid() || !below.valid())
+    return {};
+  if (*below.get() == 0)
+    return *above.get() == 0 ? constantDim(context, 1) : Dim();
+  if (*above.get() % *below.get() != 0)
+    return {};
+  factors.push_back(constantDim(context, *above.get() / *below.get()));
+  return product(factors, context);
+}
+
 FailureOr<RankedTensorType> nn::tensorType(std::optional<Location> loc, ArrayRef<Dim> shape,
                                            Type element, ArrayRef<int64_t> order) {
   MLIRContext *context = element.getContext();

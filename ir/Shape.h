@@ -46,6 +46,12 @@ Dim storedElements(mlir::RankedTensorType type);
 /// Product of dimensions; a null Dim when constants overflow.
 Dim product(llvm::ArrayRef<Dim> dims, mlir::MLIRContext *context);
 
+/// Product of `numerator` over product of `denominator` when that is a dimension for every value of the named dims: equal
+/// factors cancel, then the constants must divide. Null otherwise. Its value 1 means that two shapes hold equally many elements;
+/// a frontend solves reshape's -1 with it.
+Dim quotient(llvm::ArrayRef<Dim> numerator, llvm::ArrayRef<Dim> denominator,
+             mlir::MLIRContext *context);
+
 /// The type with these dimensions. Without a location, overflow is silent failure; with one it is
 /// reported there.
 llvm::FailureOr<mlir::RankedTensorType> tensorType(std::optional<mlir::Location> loc,

@@ -136,6 +136,21 @@ Value HardSwishOp::buildScalar(OpBuilder &builder, Location loc, ValueRange oper
   return f.mul(f.mul(x, gate), f.constant(x, 1.0 / 6.0));
 }
 
+Value DropoutOp::buildScalar(OpBuilder &, Location, ValueRange operands) { return operands[0]; }
+
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  if (getP().isZero() && getX().getType() == getType())
+    return getX();
+  return {};
+}
+
+LogicalResult DropoutOp::verify() {
+  double p = getP().convertToDouble();
+  if (!(p >= 0.0 && p <= 1.0))
+    return emitOpError("dropout_c1: p must lie in 0..1, found ") << p;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // nn.clip
 //===----------------------------------------------------------------------===//

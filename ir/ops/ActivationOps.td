@@ -108,4 +108,15 @@ def NN_ClipOp : NN_UnaryOp<"clip", NN_Tensor, (ins OptionalAttr<F64Attr>:$min, O
   }];
 }
 
+def NN_DropoutOp : NN_UnaryOp<"dropout", NN_FloatTensor, (ins F64Attr:$p), 1> {
+  let summary = "Each element is zero with probability p while training; x at inference";
+  let description = [{
+    ```mlir
+    %y = nn.dropout %x {p = 0.5} : tensor<4x8xf32>
+    ```
+    `dropout_c1`: p lies in 0..1.
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // NNCC_IR_OPS_ACTIVATIONOPS_TD

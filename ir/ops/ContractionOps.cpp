@@ -87,3 +87,63 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
   (void)context;
   return appendType(loc, shape, x.getElementType(), types);
 }
+
+/// (in - 1) * stride - padBegin - padEnd + dilation * (kernel - 1) + outputPadding + 1; a null Dim when that is not positive.
+static Dim transposedOutput(Dim input, const WindowDim &window, int64_t outputPadding) {
+  CheckedSize rest = window.dilatedKernel() - window.padBegin - window.padEnd + outputPadding -
+                     window.stride;
+  if (!rest.valid())
+    return {};
+  std::optional<int64_t> extent = constantOf(input);
+  if (!extent)
+    return input * window.stride + *rest.get();
+  CheckedSize output = CheckedSize(*extent) * window.stride + rest;
+  if (!output.valid() || *output.get() < 1)
+    return {};
+  return constantDim(input.getContext(), *output.get());
+}
+
+LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
+                                                ValueRange operands, DictionaryAttr attributes,
+                                                OpaqueProperties properties, RegionRange regions,
+                                                SmallVectorImpl<Type> &types) {
+  Adaptor op(operands, attributes, properties, regions);
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  auto weight = cast<RankedTensorType>(op.getWeight().getType());
+  if (x.getRank() < 3 || x.getRank() > 5 || weight.getRank() != x.getRank() ||
+      weight.getElementType() != x.getElementType() || !weight.hasStaticShape())
+    return emitOptionalError(loc, "conv_transpose_c1: x must have rank 3, 4 or 5 and a static weight the same rank and element type, found ",
+                             describe(x), " and ", describe(weight));
+  size_t spatialRank = x.getRank() - 2;
+  FailureOr<SmallVector<WindowDim>> windows =
+      windowsOf(loc, "conv_transpose_c2", spatialRank, weight.getShape().drop_front(2), op.getStrides(),
+                op.getDilations(), op.getPadsBegin(), op.getPadsEnd());
+  if (failed(windows))
+    return failure();
+  ArrayRef<int64_t> outputPadding = op.getOutputPadding();
+  if (outputPadding.size() != spatialRank)
+    return emitOptionalError(loc, "conv_transpose_c3: output_padding needs one entry per spatial dimension: expected ",
+                             spatialRank, ", found ", outputPadding.size());
+  for (size_t i = 0; i < spatialRank; ++i)
+    if (outputPadding[i] < 0 ||
+        outputPadding[i] >= std::max((*windows)[i].stride, (*windows)[i].dilation))
+      return emitOptionalError(loc, "conv_transpose_c3: output_padding must be smaller than the stride or the dilation, found ",
+                               outputPadding[i]);
+  int64_t groups = op.getGroups();
+  std::optional<int64_t> channels = constantOf(dimOf(x, 1));
+  if (groups < 1 || !channels || *channels % groups || weight.getDimSize(0) != *channels)
+    return emitOptionalError(loc, "conv_transpose_c4: groups (", groups, ") must divide the channels of ",
+                             describe(x), ", as many as dimension 0 of the weight ", describe(weight));
+  CheckedSize outputCount = CheckedSize(weight.getDimSize(1)) * groups;
+  Dim outputs = outputCount.valid() ? constantDim(context, *outputCount.get()) : Dim();
+  if (failed(checkBias(loc, "conv_transpose_c5", op.getBias(), outputs, x.getElementType())))
+    return failure();
+  Shape shape = {dimOf(x, 0), outputs};
+  for (size_t i = 0; i < spatialRank; ++i) {
+    shape.push_back(transposedOutput(dimOf(x, 2 + i), (*windows)[i], outputPadding[i]));
+    if (!shape.back())
+      return emitOptionalError(loc, "conv_transpose_c6: the result is empty or too large in spatial dimension ", i,
+                               ": ", describe(x), " with kernel ", (*windows)[i].kernel);
+  }
+  return appendType(loc, shape, x.getElementType(), types);
+}

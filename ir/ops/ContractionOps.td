@@ -56,4 +56,32 @@ def NN_ConvOp : NN_InferredOp<"conv"> {
   }];
 }
 
+def NN_ConvTransposeOp : NN_InferredOp<"conv_transpose"> {
+  let summary = "Transposed convolution over 1, 2 or 3 spatial dimensions, with groups and an optional bias";
+  let description = [{
+    The gradient of nn.conv with respect to its input: x is [N, C, spatial...], weight is [C, O / groups, kernel...], bias is
+    [O]. Input position i adds x[i] * weight[k] to output position i * stride + k * dilation - pad_begin. An output extent is
+    (in - 1) * stride - pad_begin - pad_end + dilation * (kernel - 1) + output_padding + 1.
+
+    ```mlir
+    %y = nn.conv_transpose %x, %w bias %b {dilations = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 1, 1>,
+                                           pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 2, 2>}
+       : (tensor<1x16x4x4xf32>, tensor<16x8x3x3xf32>, tensor<8xf32>) -> tensor<1x8x8x8xf32>
+    ```
+    `conv_transpose_c1`: x has rank 3, 4 or 5, and a static weight the same rank and element type.
+    `conv_transpose_c2`: strides, dilations, pads_begin and pads_end have one entry per spatial dimension; strides and
+    dilations are positive, pads are not negative.
+    `conv_transpose_c3`: output_padding has one entry per spatial dimension, not negative and smaller than the stride or the
+    dilation.
+    `conv_transpose_c4`: groups is positive and divides C, and the weight has C input channels.
+    `conv_transpose_c5`: bias has shape O.
+    `conv_transpose_c6`: the result is not empty.
+  }];
+  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_begin,
+                       DenseI64ArrayAttr:$pads_end, DenseI64ArrayAttr:$output_padding, I64Attr:$groups);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+}
+
 #endif // NNCC_IR_OPS_CONTRACTIONOPS_TD

@@ -43,16 +43,16 @@ static APInt saturate(double value, unsigned width, bool isSigned) {
   return result;
 }
 
-Value ScalarFormula::constant(Value like, double value) const {
-  Type element = getElementTypeOrSelf(like.getType());
+Value ScalarFormula::constant(Type type, double value) const {
+  Type element = getElementTypeOrSelf(type);
   if (isa<FloatType>(element))
-    return constantOfType(builder, loc, like.getType(), builder.getFloatAttr(element, value));
-  return constant(like, saturate(value, element.getIntOrFloatBitWidth(), isSigned));
+    return constantOfType(builder, loc, type, builder.getFloatAttr(element, value));
+  return constant(type, saturate(value, element.getIntOrFloatBitWidth(), isSigned));
 }
 
-Value ScalarFormula::constant(Value like, const APInt &value) const {
-  return constantOfType(builder, loc, like.getType(),
-                        builder.getIntegerAttr(getElementTypeOrSelf(like.getType()), value));
+Value ScalarFormula::constant(Type type, const APInt &value) const {
+  return constantOfType(builder, loc, type,
+                        builder.getIntegerAttr(getElementTypeOrSelf(type), value));
 }
 
 Value ScalarFormula::add(Value a, Value b) const {

@@ -21,10 +21,16 @@ public:
                 Signedness signedness = Signedness::Signed)
       : builder(builder), loc(loc), isSigned(signedness == Signedness::Signed) {}
 
-  /// `value` in `like`'s type, splat for vectors; an integer saturates at its type's ends.
-  mlir::Value constant(mlir::Value like, double value) const;
+  /// `value` in `type`, splat for vectors; an integer saturates at its type's ends.
+  mlir::Value constant(mlir::Type type, double value) const;
+  mlir::Value constant(mlir::Value like, double value) const {
+    return constant(like.getType(), value);
+  }
   /// An integer constant of `like`'s type with exactly these bits.
-  mlir::Value constant(mlir::Value like, const llvm::APInt &value) const;
+  mlir::Value constant(mlir::Value like, const llvm::APInt &value) const {
+    return constant(like.getType(), value);
+  }
+  mlir::Value constant(mlir::Type type, const llvm::APInt &value) const;
 
   mlir::Value add(mlir::Value a, mlir::Value b) const;
   mlir::Value sub(mlir::Value a, mlir::Value b) const;

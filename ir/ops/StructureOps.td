@@ -3,6 +3,7 @@
 #define NNCC_IR_OPS_STRUCTUREOPS_TD
 
 include "ir/NNAttributes.td"
+include "ir/NNInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -87,7 +88,7 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">, Return
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
-def NN_ReorderOp : NN_Op<"reorder", [Pure]> {
+def NN_ReorderOp : NN_Op<"reorder", [Pure, DeclareOpInterfaceMethods<NN_MovementOpInterface>]> {
   let summary = "The same logical tensor in another layout";
   let description = [{
     ```mlir

@@ -44,3 +44,36 @@ LogicalResult AvgPoolOp::inferReturnTypes(MLIRContext *, std::optional<Location>
                                           RegionRange regions, SmallVectorImpl<Type> &types) {
   return inferPool(loc, Adaptor(operands, attributes, properties, regions), types);
 }
+
+template <typename Adaptor>
+static LogicalResult inferAdaptivePool(std::optional<Location> loc, Adaptor op,
+                                       SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  if (x.getRank() < 3 || x.getRank() > 5)
+    return emitOptionalError(loc, "adaptive_pool_c1: x must have rank 3, 4 or 5, found ", describe(x));
+  ArrayRef<int64_t> outputSize = op.getOutputSize();
+  if (outputSize.size() != static_cast<size_t>(x.getRank()) - 2 ||
+      llvm::any_of(outputSize, [](int64_t size) { return size < 1; }))
+    return emitOptionalError(loc, "adaptive_pool_c2: output_size needs one positive entry per spatial dimension of ",
+                             describe(x));
+  if (llvm::is_contained(x.getShape().drop_front(2), 0))
+    return emitOptionalError(loc, "adaptive_pool_c3: no spatial dimension may be empty, found ", describe(x));
+  Shape shape = {dimOf(x, 0), dimOf(x, 1)};
+  for (int64_t size : outputSize)
+    shape.push_back(constantDim(x.getContext(), size));
+  return appendType(loc, shape, x.getElementType(), types);
+}
+
+LogicalResult AdaptiveAvgPoolOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                                  ValueRange operands, DictionaryAttr attributes,
+                                                  OpaqueProperties properties, RegionRange regions,
+                                                  SmallVectorImpl<Type> &types) {
+  return inferAdaptivePool(loc, Adaptor(operands, attributes, properties, regions), types);
+}
+
+LogicalResult AdaptiveMaxPoolOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                                  ValueRange operands, DictionaryAttr attributes,
+                                                  OpaqueProperties properties, RegionRange regions,
+                                                  SmallVectorImpl<Type> &types) {
+  return inferAdaptivePool(loc, Adaptor(operands, attributes, properties, regions), types);
+}

@@ -43,4 +43,26 @@ def NN_AvgPoolOp : NN_PoolOp<"avg_pool", (ins UnitAttr:$count_include_pad)> {
   }];
 }
 
+class NN_AdaptivePoolOp<string mnemonic, string text> : NN_InferredOp<mnemonic> {
+  let summary = text;
+  let description = [{
+    x is [N, C, spatial...] with 1, 2 or 3 spatial dimensions, of extents `in`; `output_size` holds the result's extents
+    `out`. Position i of the result covers positions i * in floordiv out up to, not including, (i + 1) * in ceildiv out of x.
+    Global pooling has output size 1.
+
+    ```mlir
+    %y = nn.}] # mnemonic # [{ %x {output_size = array<i64: 1, 1>} : tensor<1x16x8x8xf32> -> tensor<1x16x1x1xf32>
+    ```
+    `adaptive_pool_c1`: x has rank 3, 4 or 5.
+    `adaptive_pool_c2`: output_size has one positive entry per spatial dimension.
+    `adaptive_pool_c3`: no spatial dimension of x is empty.
+  }];
+  let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$output_size);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+}
+
+def NN_AdaptiveAvgPoolOp : NN_AdaptivePoolOp<"adaptive_avg_pool", "Mean over windows that divide x evenly into a given number of parts">;
+def NN_AdaptiveMaxPoolOp : NN_AdaptivePoolOp<"adaptive_max_pool", "Largest value of windows that divide x evenly into a given number of parts">;
+
 #endif // NNCC_IR_OPS_WINDOWOPS_TD

@@ -1,0 +1,419 @@
+// The index map of each movement op: from the indices of a result element to the operand element
+// that stands there.
+
+#include "ir/NN.h"
+#include "ir/ops/ScalarFormula.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::nn;
+
+namespace {
+
+/// Integer arithmetic on indices, folded while it is built.
+class IndexMath {
+public:
+  explicit IndexMath(MovementAccess &access) : access(access) {}
+
+  Value constant(int64_t value) {
+    return arith::ConstantOp::create(access.builder, access.loc,
+                                     access.builder.getIntegerAttr(access.indexType, value));
+  }
+  Value add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
+  Value add(Value a, int64_t b) { return b == 0 ? a : add(a, constant(b)); }
+  Value sub(Value a, Value b) { return make<arith::SubIOp>(a, b); }
+  Value mul(Value a, Value b) { return make<arith::MulIOp>(a, b); }
+  Value mul(Value a, int64_t b) { return b == 1 ? a : mul(a, constant(b)); }
+  /// Quotient and remainder of values that are not negative.
+  Value div(Value a, Value b) { return make<arith::DivUIOp>(a, b); }
+  Value mod(Value a, Value b) { return make<arith::RemUIOp>(a, b); }
+  Value min(Value a, Value b) { return make<arith::MinSIOp>(a, b); }
+  Value max(Value a, Value b) { return make<arith::MaxSIOp>(a, b); }
+  Value less(Value a, Value b) {
+    return access.builder.createOrFold<arith::CmpIOp>(access.loc, arith::CmpIPredicate::slt, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return access.builder.createOrFold<arith::SelectOp>(access.loc, condition, a, b);
+  }
+  Value either(Value a, Value b) { return make<arith::OrIOp>(a, b); }
+  /// `index` limited to 0 .. extent - 1.
+  Value clamp(Value index, Value extent) { return min(max(index, constant(0)), add(extent, -1)); }
+
+private:
+  template <typename Op> Value make(Value a, Value b) {
+    return access.builder.createOrFold<Op>(access.loc, a, b);
+  }
+
+  MovementAccess &access;
+};
+
+} // namespace
+
+static LaneSource sameDim(unsigned dim) { return LaneSource::along(dim); }
+
+//===----------------------------------------------------------------------===//
+// nn.reorder, nn.transpose, nn.expand
+//===----------------------------------------------------------------------===//
+
+Value ReorderOp::buildElement(MovementAccess &access) { return access.load(0, access.indices); }
+LaneSource ReorderOp::laneSource(unsigned, unsigned resultDim) { return sameDim(resultDim); }
+
+Value TransposeOp::buildElement(MovementAccess &access) {
+  SmallVector<Value> indices(access.indices.size());
+  for (auto [resultDim, dim] : llvm::enumerate(getPermutation()))
+    indices[dim] = access.indices[resultDim];
+  return access.load(0, indices);
+}
+
+LaneSource TransposeOp::laneSource(unsigned, unsigned resultDim) {
+  return LaneSource::along(getPermutation()[resultDim]);
+}
+
+Value ExpandOp::buildElement(MovementAccess &access) {
+  auto x = cast<RankedTensorType>(getX().getType());
+  IndexMath math(access);
+  SmallVector<Value> indices(access.indices.take_back(x.getRank()));
+  for (auto [dim, index] : llvm::enumerate(indices))
+    if (constantOf(dimOf(x, dim)) == 1)
+      index = math.constant(0);
+  return access.load(0, indices);
+}
+
+LaneSource ExpandOp::laneSource(unsigned, unsigned resultDim) {
+  auto x = cast<RankedTensorType>(getX().getType());
+  unsigned lead = cast<RankedTensorType>(getType()).getRank() - x.getRank();
+  if (resultDim < lead || constantOf(dimOf(x, resultDim - lead)) == 1)
+    return LaneSource::same();
+  return LaneSource::along(resultDim - lead);
+}
+
+//===----------------------------------------------------------------------===//
+// nn.reshape
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Runs of neighbouring dimensions of operand and result that hold equally many elements.
+struct ReshapeGroup {
+  unsigned fromBegin, fromEnd, toBegin, toEnd;
+  bool isOneDim() const { return fromEnd - fromBegin == 1 && toEnd - toBegin == 1; }
+};
+} // namespace
+
+/// The smallest such runs, in order: an index is taken apart and put together within its run only.
+static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<Dim> from, ArrayRef<Dim> to,
+                                               MLIRContext *context) {
+  SmallVector<ReshapeGroup> groups;
+  unsigned fromBegin = 0, toBegin = 0;
+  while (fromBegin < from.size() || toBegin < to.size()) {
+    ReshapeGroup best = {fromBegin, static_cast<unsigned>(from.size()), toBegin,
+                         static_cast<unsigned>(to.size())};
+    unsigned bestLength = UINT_MAX;
+    for (unsigned fromEnd = fromBegin; fromEnd <= from.size(); ++fromEnd)
+      for (unsigned toEnd = toBegin; toEnd <= to.size(); ++toEnd) {
+        unsigned length = fromEnd - fromBegin + toEnd - toBegin;
+        if (length == 0 || length >= bestLength)
+          continue;
+        Dim ratio = quotient(from.slice(fromBegin, fromEnd - fromBegin),
+                             to.slice(toBegin, toEnd - toBegin), context);
+        if (ratio && constantOf(ratio) == 1) {
+          best = {fromBegin, fromEnd, toBegin, toEnd};
+          bestLength = length;
+        }
+      }
+    groups.push_back(best);
+    fromBegin = best.fromEnd;
+    toBegin = best.toEnd;
+  }
+  return groups;
+}
+
+Value ReshapeOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  Shape from = shapeOf(getX().getType()), to = shapeOf(getType());
+  SmallVector<Value> indices(from.size());
+  for (const ReshapeGroup &group : reshapeGroups(from, to, getContext())) {
+    if (group.isOneDim()) {
+      indices[group.fromBegin] = access.indices[group.toBegin];
+      continue;
+    }
+    Value linear;
+    for (unsigned dim = group.toBegin; dim < group.toEnd; ++dim) {
+      Value index = access.indices[dim];
+      linear = linear ? math.add(math.mul(linear, access.extent(to[dim])), index) : index;
+    }
+    if (!linear)
+      linear = math.constant(0);
+    for (unsigned dim = group.fromEnd; dim-- > group.fromBegin + 1;) {
+      Value extent = access.extent(from[dim]);
+      indices[dim] = math.mod(linear, extent);
+      linear = math.div(linear, extent);
+    }
+    if (group.fromEnd > group.fromBegin)
+      indices[group.fromBegin] = linear;
+  }
+  return access.load(0, indices);
+}
+
+LaneSource ReshapeOp::laneSource(unsigned, unsigned resultDim) {
+  Shape from = shapeOf(getX().getType()), to = shapeOf(getType());
+  for (const ReshapeGroup &group : reshapeGroups(from, to, getContext()))
+    if (group.isOneDim() && group.toBegin == resultDim)
+      return LaneSource::along(group.fromBegin);
+  return LaneSource::scattered();
+}
+
+//===----------------------------------------------------------------------===//
+// nn.slice
+//===----------------------------------------------------------------------===//
+
+Value SliceOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  Shape shape = shapeOf(getX().getType());
+  SmallVector<Value> indices;
+  for (auto [dim, index] : llvm::enumerate(access.indices)) {
+    int64_t start = getStarts()[dim];
+    Value position = math.mul(index, getSteps()[dim]);
+    if (start >= 0)
+      position = math.add(position, start);
+    else
+      position = math.add(math.add(access.extent(shape[dim]), start), position);
+    // Inference has checked static extents.
+    if (!constantOf(shape[dim]) && getSizes()[dim] != -1)
+      position = math.clamp(position, access.extent(shape[dim]));
+    indices.push_back(position);
+  }
+  return access.load(0, indices);
+}
+
+LaneSource SliceOp::laneSource(unsigned, unsigned resultDim) {
+  auto x = cast<RankedTensorType>(getX().getType());
+  bool mayClamp = x.isDynamicDim(resultDim) && getSizes()[resultDim] != -1;
+  return getSteps()[resultDim] == 1 && !mayClamp ? sameDim(resultDim) : LaneSource::scattered();
+}
+
+//===----------------------------------------------------------------------===//
+// nn.concat
+//===----------------------------------------------------------------------===//
+
+/// The element of operand `number` or a later one; `begins[i]` is where operand i starts along the
+/// axis.
+static Value buildConcatElement(MovementAccess &access, IndexMath &math, unsigned number,
+                                ArrayRef<Value> begins, int64_t axis) {
+  auto loadHere = [&] {
+    SmallVector<Value> indices(access.indices);
+    indices[axis] = math.sub(indices[axis], begins[number]);
+    return access.load(number, indices);
+  };
+  if (number + 1 == begins.size())
+    return loadHere();
+  OpBuilder &builder = access.builder;
+  Value isHere = math.less(access.indices[axis], begins[number + 1]);
+  auto branch = [&](auto element) {
+    return [&, element](OpBuilder &, Location) {
+      scf::YieldOp::create(builder, access.loc, element());
+    };
+  };
+  auto later = [&] { return buildConcatElement(access, math, number + 1, begins, axis); };
+  return scf::IfOp::create(builder, access.loc, isHere, branch(loadHere), branch(later))
+      .getResult(0);
+}
+
+Value ConcatOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  SmallVector<Value> begins = {math.constant(0)};
+  for (Value input : getInputs().drop_back())
+    begins.push_back(math.add(
+        begins.back(), access.extent(dimOf(cast<RankedTensorType>(input.getType()), getAxis()))));
+  return buildConcatElement(access, math, 0, begins, getAxis());
+}
+
+LaneSource ConcatOp::laneSource(unsigned, unsigned resultDim) {
+  return resultDim == getAxis() ? LaneSource::scattered() : sameDim(resultDim);
+}
+
+//===----------------------------------------------------------------------===//
+// nn.pad
+//===----------------------------------------------------------------------===//
+
+Value PadOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  Shape shape = shapeOf(getX().getType());
+  SmallVector<Value> indices;
+  Value isOutside;
+  for (auto [dim, index] : llvm::enumerate(access.indices)) {
+    int64_t begin = getBegin()[dim], end = getEnd()[dim];
+    if (begin == 0 && end == 0) {
+      indices.push_back(index);
+      continue;
+    }
+    Value extent = access.extent(shape[dim]), last = math.add(extent, -1);
+    Value position = math.add(index, -begin);
+    Value isBefore = math.less(position, math.constant(0)), isAfter = math.less(last, position);
+    switch (getMode()) {
+    case PadMode::Constant: {
+      Value isHere = math.either(isBefore, isAfter);
+      isOutside = isOutside ? math.either(isOutside, isHere) : isHere;
+      break;
+    }
+    case PadMode::Reflect:
+      position = math.select(isBefore, math.sub(math.constant(0), position), position);
+      position = math.select(isAfter, math.sub(math.mul(last, 2), position), position);
+      break;
+    case PadMode::Circular:
+      position = math.select(isBefore, math.add(position, extent), position);
+      position = math.select(isAfter, math.sub(position, extent), position);
+      break;
+    case PadMode::Replicate:
+      break;
+    }
+    // For the modes that compute a position the clamp matters where a dynamic extent is shorter
+    // than its border.
+    indices.push_back(math.clamp(position, extent));
+  }
+  Value element = access.load(0, indices);
+  if (!isOutside)
+    return element;
+  ScalarFormula formula(access.builder, access.loc, signednessOf(getX().getType()));
+  Value border = formula.constant(element, getValue().convertToDouble());
+  return math.select(isOutside, border, element);
+}
+
+LaneSource PadOp::laneSource(unsigned, unsigned resultDim) {
+  bool isPadded = getBegin()[resultDim] != 0 || getEnd()[resultDim] != 0;
+  return isPadded ? LaneSource::scattered() : sameDim(resultDim);
+}
+
+//===----------------------------------------------------------------------===//
+// nn.gather
+//===----------------------------------------------------------------------===//
+
+Value GatherOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  auto x = cast<RankedTensorType>(getX().getType());
+  unsigned axis = getAxis(), indexRank = cast<RankedTensorType>(getIndices().getType()).getRank();
+  Value chosen = access.load(1, access.indices.slice(axis, indexRank));
+  if (access.indexType.isIndex())
+    chosen = arith::IndexCastOp::create(access.builder, access.loc, access.indexType, chosen);
+  else
+    chosen = ScalarFormula(access.builder, access.loc).cast(chosen, access.indexType);
+  Value extent = access.extent(dimOf(x, axis)), zero = math.constant(0);
+  chosen = math.select(math.less(chosen, zero), math.add(chosen, extent), chosen);
+  access.reportOutOfRange(
+      math.either(math.less(chosen, zero), math.less(math.add(extent, -1), chosen)));
+  SmallVector<Value> indices(access.indices.take_front(axis));
+  indices.push_back(math.clamp(chosen, extent));
+  llvm::append_range(indices, access.indices.drop_front(axis + indexRank));
+  return access.load(0, indices);
+}
+
+LaneSource GatherOp::laneSource(unsigned operand, unsigned resultDim) {
+  unsigned axis = getAxis(), indexRank = cast<RankedTensorType>(getIndices().getType()).getRank();
+  bool isIndexDim = resultDim >= axis && resultDim < axis + indexRank;
+  if (operand == 1)
+    return isIndexDim ? LaneSource::along(resultDim - axis) : LaneSource::same();
+  if (isIndexDim)
+    return LaneSource::scattered();
+  return LaneSource::along(resultDim < axis ? resultDim : resultDim - indexRank + 1);
+}
+
+//===----------------------------------------------------------------------===//
+// nn.resize
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A source position as an exact fraction of integers, so that no rounding of the ratio can move it
+/// over a border.
+struct Fraction {
+  Value numerator, denominator;
+};
+} // namespace
+
+static Fraction sourcePosition(IndexMath &math, ResizeCoordinates coordinates, Value index,
+                               Value in, Value out) {
+  switch (coordinates) {
+  case ResizeCoordinates::HalfPixel:
+    // ((2 i + 1) in - out) / (2 out)
+    return {math.sub(math.mul(math.add(math.mul(index, 2), 1), in), out), math.mul(out, 2)};
+  case ResizeCoordinates::AlignCorners:
+    // A result of extent 1 reads position 0, as its index is.
+    return {math.mul(index, math.add(in, -1)), math.max(math.add(out, -1), math.constant(1))};
+  case ResizeCoordinates::Asymmetric:
+    return {math.mul(index, in), out};
+  }
+  llvm_unreachable("every coordinate rule has its position");
+}
+
+/// The nearest element to a position: halves go up for half_pixel, down for align_corners;
+/// asymmetric takes the one below.
+static Value nearest(IndexMath &math, ResizeCoordinates coordinates, Fraction position) {
+  switch (coordinates) {
+  case ResizeCoordinates::HalfPixel:
+    // floor(p + 1/2) = (2 n + d) / (2 d); p is at least -1/2, so the numerator is not negative.
+    return math.div(math.add(math.mul(position.numerator, 2), position.denominator),
+                    math.mul(position.denominator, 2));
+  case ResizeCoordinates::AlignCorners:
+    // ceil(p - 1/2) = floor((2 n + d - 1) / (2 d)) for integers n and d.
+    return math.div(math.add(math.add(math.mul(position.numerator, 2), position.denominator), -1),
+                    math.mul(position.denominator, 2));
+  case ResizeCoordinates::Asymmetric:
+    return math.div(position.numerator, position.denominator);
+  }
+  llvm_unreachable("every coordinate rule has its nearest element");
+}
+
+Value ResizeOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  OpBuilder &builder = access.builder;
+  Location loc = access.loc;
+  Shape from = shapeOf(getX().getType()), to = shapeOf(getType());
+  /// The neighbours of one spatial dimension and the weight of the upper one.
+  struct Neighbours {
+    Value lower, upper, upperNumerator, denominator;
+  };
+  SmallVector<Value> indices(access.indices);
+  SmallVector<std::pair<unsigned, Neighbours>> interpolated;
+  for (unsigned dim = 2; dim < from.size(); ++dim) {
+    if (from[dim] == to[dim])
+      continue;
+    Value in = access.extent(from[dim]);
+    Fraction position =
+        sourcePosition(math, getCoordinates(), access.indices[dim], in, access.extent(to[dim]));
+    if (getMode() == ResizeMode::Nearest) {
+      indices[dim] = math.clamp(nearest(math, getCoordinates(), position), in);
+      continue;
+    }
+    Value numerator = math.max(position.numerator, math.constant(0));
+    Value lower = math.min(math.div(numerator, position.denominator), math.add(in, -1));
+    Value rest = math.sub(numerator, math.mul(lower, position.denominator));
+    interpolated.push_back(
+        {dim, {lower, math.min(math.add(lower, 1), math.add(in, -1)), rest, position.denominator}});
+  }
+
+  // Interpolates along the dimensions one after another: 2^k loads for k dimensions.
+  ScalarFormula f(builder, loc);
+  auto interpolate = [&](auto &self, unsigned number) -> Value {
+    if (number == interpolated.size())
+      return access.load(0, indices);
+    auto &[dim, neighbours] = interpolated[number];
+    indices[dim] = neighbours.lower;
+    Value lower = self(self, number + 1);
+    indices[dim] = neighbours.upper;
+    Value upper = self(self, number + 1);
+    Type element = getElementTypeOrSelf(lower.getType());
+    auto toFloat = [&](Value value) -> Value {
+      if (access.indexType.isIndex())
+        value = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
+      return arith::SIToFPOp::create(builder, loc, element, value);
+    };
+    Value weight = f.div(toFloat(neighbours.upperNumerator), toFloat(neighbours.denominator));
+    if (auto vector = dyn_cast<VectorType>(lower.getType()))
+      weight = vector::BroadcastOp::create(builder, loc, vector, weight);
+    return f.add(lower, f.mul(weight, f.sub(upper, lower)));
+  };
+  return interpolate(interpolate, 0);
+}
+
+LaneSource ResizeOp::laneSource(unsigned, unsigned resultDim) {
+  Shape from = shapeOf(getX().getType()), to = shapeOf(getType());
+  return from[resultDim] == to[resultDim] ? sameDim(resultDim) : LaneSource::scattered();
+}
