@@ -1,4 +1,4 @@
-// Loading: read the Program, choose the variant that this CPU runs best, look up each kernel, take
+// Loading: choose the variant that this CPU runs best, read its Program, look up each kernel, take
 // or prepare the weights.
 #include "runtime/LoadedProgram.h"
 
@@ -45,11 +45,14 @@ Result<void> LoadedProgram::chooseVariant(const ModelDescriptor &descriptor) {
     }
   }
   if (!best)
-    return environmentError("model '" + loaded.modelName + "' holds code for " +
-                            (levels.empty() ? "no CPU" : levels) + ", but this CPU is " +
-                            hostCpuLevel() +
+    return environmentError("the model holds code for " + (levels.empty() ? "no CPU" : levels) +
+                            ", but this CPU is " + hostCpuLevel() +
                             "; compile the model for a level that it supports (--cpu)");
   level = best->cpuLevel;
+  Result<Program> program = readProgramJson({best->programJson, best->programJsonBytes});
+  if (!program)
+    return program.error();
+  loaded = std::move(*program);
   std::unordered_map<std::string_view, CpuKernel> table;
   for (uint64_t i = 0; i < best->kernelCount; ++i)
     table.emplace(best->kernels[i].symbol, best->kernels[i].function);
@@ -70,10 +73,6 @@ Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(const ModelDesc
                          std::to_string(kModelDescriptorVersion) + ", found " +
                          std::to_string(descriptor.version));
   std::shared_ptr<LoadedProgram> result(new LoadedProgram);
-  Result<Program> program = readProgramJson({descriptor.programJson, descriptor.programJsonBytes});
-  if (!program)
-    return program.error();
-  result->loaded = std::move(*program);
   if (Result<void> chosen = result->chooseVariant(descriptor); !chosen)
     return chosen.error();
   result->withoutWeights = options.skipWeights;
@@ -82,6 +81,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(const ModelDesc
 
   WeightsSource source;
   source.path = options.weightsPath;
+  source.embeddedName = options.embeddedName;
   if (source.path.empty() && descriptor.weights)
     source.embedded = {static_cast<const std::byte *>(descriptor.weights), descriptor.weightsBytes};
   else if (source.path.empty())

@@ -22,7 +22,8 @@ struct ThreadOptions {
 Result<std::unique_ptr<TaskPool>> makePool(const ThreadOptions &options);
 
 struct LoadOptions {
-  std::string weightsPath;  ///< empty: what the model brings along
+  std::string weightsPath;                       ///< empty: what the model brings along
+  std::string embeddedName = "embedded weights"; ///< of these, in messages
   bool skipWeights = false; ///< for information only; such a program has no weights and cannot run
   ThreadOptions threads;    ///< for "prepare"
   Allocator allocator;

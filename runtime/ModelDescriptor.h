@@ -1,9 +1,9 @@
-// What a compiled model is in memory: the Program as JSON, its weights and the addresses of its
-// kernels. In a model.so the object that codegen/ generates defines it under the hidden name
-// nncc_model_descriptor; the JIT fills one in memory. Plain C layout without relocations to
-// anything but data and functions, so that LLVM IR can spell it:
-//   ModelDescriptor  { i32, i32, ptr, i64, ptr, i64, ptr, ptr }
-//   ModelVariant     { ptr, i64, ptr }
+// What a compiled model is in memory: for each CPU level the Program as JSON and the addresses of
+// its kernels, and the weights. In a model.so the object that codegen/link generates defines it
+// under the hidden name nncc_model_descriptor; the JIT fills one in memory. Plain C layout without
+// relocations to anything but data and functions, so that LLVM IR can spell it:
+//   ModelDescriptor  { i32, i32, ptr, i64, ptr, ptr }
+//   ModelVariant     { ptr, ptr, i64, i64, ptr }
 //   ModelKernel      { ptr, ptr }
 #pragma once
 
@@ -19,9 +19,12 @@ struct ModelKernel {
   CpuKernel function;
 };
 
-/// All kernels, compiled for one CPU level (see runtime/CpuLevel.h).
+/// The model compiled for one CPU level (see runtime/CpuLevel.h). The Program belongs to the level,
+/// since vector width decides how weights are packed and how much scratch memory a kernel needs.
 struct ModelVariant {
   const char *cpuLevel;
+  const char *programJson;
+  uint64_t programJsonBytes;
   uint64_t kernelCount;
   const ModelKernel *kernels;
 };
@@ -31,8 +34,6 @@ inline constexpr uint32_t kModelDescriptorVersion = 1;
 struct ModelDescriptor {
   uint32_t version; ///< kModelDescriptorVersion
   uint32_t variantCount;
-  const char *programJson;
-  uint64_t programJsonBytes;
   /// A safetensors image, 64-byte aligned, or nullptr when the weights are not embedded. Its
   /// entries are named after the program's Constant buffers (prepared at compile time) or its
   /// Parameter buffers (the runtime then runs "prepare").

@@ -74,7 +74,7 @@ public:
 private:
   Result<void> open(const WeightsSource &source) {
     std::span<const std::byte> bytes = source.embedded;
-    origin = "embedded weights";
+    origin = source.embeddedName;
     if (!source.path.empty()) {
       Result<MappedFile> mapped = MappedFile::open(source.path);
       if (!mapped)

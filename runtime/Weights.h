@@ -12,6 +12,7 @@ namespace nncc::rt {
 
 struct WeightsSource {
   std::span<const std::byte> embedded; ///< used when path is empty
+  std::string embeddedName;            ///< of these bytes, in messages
   std::string path;
 };
 

@@ -31,19 +31,19 @@ Result<std::unique_ptr<JitModel>> JitModel::create(DescriptorContents contents,
 
   model->contents = std::move(contents);
   const DescriptorContents &own = model->contents;
-  for (const std::string &symbol : own.kernelSymbols) {
+  const DescriptorVariant &only = own.variants.front();
+  for (const std::string &symbol : only.kernelSymbols) {
     auto address = model->jit->lookup(variantSymbol(symbol, 0));
     if (!address)
       return jitError(address.takeError());
     model->kernels.push_back({symbol.c_str(), address->toPtr<rt::CpuKernel>()});
   }
-  model->variant = {own.cpuLevels.front().c_str(), model->kernels.size(), model->kernels.data()};
+  model->variant = {only.cpuLevel.c_str(), only.programJson.c_str(), only.programJson.size(),
+                    model->kernels.size(), model->kernels.data()};
 
   rt::ModelDescriptor &descriptor = model->modelDescriptor;
   descriptor.version = rt::kModelDescriptorVersion;
   descriptor.variantCount = 1;
-  descriptor.programJson = own.programJson.c_str();
-  descriptor.programJsonBytes = own.programJson.size();
   if (!own.weights.empty()) {
     descriptor.weights = own.weights.data();
     descriptor.weightsBytes = own.weights.size();

@@ -17,7 +17,7 @@ namespace nncc::codegen {
 
 class JitModel {
 public:
-  /// `object` defines the kernels of the one variant that `contents` names.
+  /// `object` defines the kernels of the one variant in `contents`. The weights in it are borrowed.
   static Result<std::unique_ptr<JitModel>> create(DescriptorContents contents,
                                                   std::string_view object);
   ~JitModel();
@@ -29,7 +29,6 @@ private:
   JitModel();
 
   DescriptorContents contents;
-  std::string weights; ///< a copy of the image: the descriptor's weights are the model's own
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::vector<rt::ModelKernel> kernels;
   rt::ModelVariant variant{};

@@ -4,6 +4,7 @@
 #include "codegen/cpu/CompileModule.h"
 #include "runtime/ModelDescriptor.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -14,7 +15,7 @@ using namespace nncc;
 using namespace nncc::codegen;
 
 // The struct types below are these structs; a change there has to be made here.
-static_assert(sizeof(rt::ModelDescriptor) == 56 && sizeof(rt::ModelVariant) == 24 &&
+static_assert(sizeof(rt::ModelDescriptor) == 40 && sizeof(rt::ModelVariant) == 40 &&
               sizeof(rt::ModelKernel) == 16);
 
 namespace {
@@ -27,30 +28,24 @@ public:
 
   void build(const DescriptorContents &contents) {
     auto *kernelType = StructType::get(context, {pointer, pointer});
-    auto *variantType = StructType::get(context, {pointer, i64, pointer});
-    auto *descriptorType =
-        StructType::get(context, {i32, i32, pointer, i64, pointer, i64, pointer, pointer});
-
-    SmallVector<Constant *> symbolNames;
-    for (const std::string &symbol : contents.kernelSymbols)
-      symbolNames.push_back(string(symbol));
+    auto *variantType = StructType::get(context, {pointer, pointer, i64, i64, pointer});
+    auto *descriptorType = StructType::get(context, {i32, i32, pointer, i64, pointer, pointer});
 
     SmallVector<Constant *> variants;
-    for (size_t i = 0; i < contents.cpuLevels.size(); ++i) {
+    for (const auto &[index, variant] : enumerate(contents.variants)) {
       SmallVector<Constant *> kernels;
-      for (size_t k = 0; k < symbolNames.size(); ++k)
+      for (const std::string &symbol : variant.kernelSymbols)
         kernels.push_back(ConstantStruct::get(
-            kernelType,
-            {symbolNames[k], kernelFunction(variantSymbol(contents.kernelSymbols[k], i))}));
-      variants.push_back(ConstantStruct::get(variantType, {string(contents.cpuLevels[i]),
-                                                           ConstantInt::get(i64, kernels.size()),
-                                                           array(kernelType, kernels)}));
+            kernelType, {string(symbol), kernelFunction(variantSymbol(symbol, index))}));
+      variants.push_back(ConstantStruct::get(
+          variantType, {string(variant.cpuLevel), string(variant.programJson),
+                        ConstantInt::get(i64, variant.programJson.size()),
+                        ConstantInt::get(i64, kernels.size()), array(kernelType, kernels)}));
     }
 
     auto *descriptor = ConstantStruct::get(
         descriptorType,
         {ConstantInt::get(i32, rt::kModelDescriptorVersion), ConstantInt::get(i32, variants.size()),
-         string(contents.programJson), ConstantInt::get(i64, contents.programJson.size()),
          weights(contents.weights), ConstantInt::get(i64, contents.weights.size()),
          contents.weightsFile.empty() ? null() : string(contents.weightsFile),
          array(variantType, variants)});

@@ -18,13 +18,18 @@ class Module;
 
 namespace nncc::codegen {
 
-struct DescriptorContents {
+/// The model for one CPU level.
+struct DescriptorVariant {
+  std::string cpuLevel; ///< as runtime/CpuLevel.h spells it
   std::string programJson;
-  /// Linker names of the variants' kernels follow from these symbols and variantSymbol().
-  std::vector<std::string> kernelSymbols;
-  std::vector<std::string> cpuLevels; ///< one variant each, as runtime/CpuLevel.h spells them
-  std::string_view weights;           ///< a safetensors image, or empty
-  std::string weightsFile;            ///< relative to the shared object, or empty
+  std::vector<std::string>
+      kernelSymbols; ///< of the Program; the linker's names are variantSymbol()
+};
+
+struct DescriptorContents {
+  std::vector<DescriptorVariant> variants;
+  std::string_view weights; ///< a safetensors image, or empty
+  std::string weightsFile;  ///< relative to the shared object, or empty
 };
 
 /// The linker symbol of a kernel's code for the variant `index`.

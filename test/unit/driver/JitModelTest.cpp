@@ -11,7 +11,7 @@ using namespace nncc::codegen;
 namespace {
 
 DescriptorContents twiceContents() {
-  return {rt::writeProgramJson(test::twiceProgram()), {"twice"}, {rt::hostCpuLevel()}, "", ""};
+  return {{{rt::hostCpuLevel(), rt::writeProgramJson(test::twiceProgram()), {"twice"}}}, "", ""};
 }
 
 TEST(JitModelTest, ModelRunsThroughTheSameInterface) {

@@ -72,7 +72,7 @@ std::string_view view(const Object &object) { return {object.data(), object.size
 
 TEST_F(LinkSharedTest, DescriptorArrivesWithKernelsOfBothVariants) {
   std::string weights(100, 'w');
-  DescriptorContents contents{R"({"name": "hand-made"})", {"store"}, {"one", "two"}, weights, ""};
+  DescriptorContents contents{{{"one", "{}", {"store"}}, {"two", "{ }", {"store"}}}, weights, ""};
   auto descriptor = writeDescriptorObject(contents, target);
   ASSERT_TRUE(bool(descriptor));
   Object first = compile(storeKernel(11), 0), second = compile(storeKernel(22), 1);
@@ -96,14 +96,15 @@ TEST_F(LinkSharedTest, DescriptorArrivesWithKernelsOfBothVariants) {
   ASSERT_TRUE(get);
   const rt::ModelDescriptor &model = *get(1);
   EXPECT_EQ(model.version, rt::kModelDescriptorVersion);
-  EXPECT_EQ(std::string_view(model.programJson, model.programJsonBytes), contents.programJson);
   EXPECT_EQ(model.weightsBytes, weights.size());
   EXPECT_EQ(std::memcmp(model.weights, weights.data(), weights.size()), 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(model.weights) % 64, 0u);
   EXPECT_EQ(model.weightsFile, nullptr);
   ASSERT_EQ(model.variantCount, 2u);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_STREQ(model.variants[i].cpuLevel, contents.cpuLevels[i].c_str());
+    EXPECT_STREQ(model.variants[i].cpuLevel, contents.variants[i].cpuLevel.c_str());
+    EXPECT_EQ(std::string_view(model.variants[i].programJson, model.variants[i].programJsonBytes),
+              contents.variants[i].programJson);
     ASSERT_EQ(model.variants[i].kernelCount, 1u);
     EXPECT_STREQ(model.variants[i].kernels[0].symbol, "store");
     int32_t stored = 0;
@@ -115,7 +116,7 @@ TEST_F(LinkSharedTest, DescriptorArrivesWithKernelsOfBothVariants) {
 }
 
 TEST_F(LinkSharedTest, WeightsBesideTheModelAreNamedAndEmptyTablesAreNull) {
-  auto descriptor = writeDescriptorObject({"{}", {}, {"one"}, "", "model.weights"}, target);
+  auto descriptor = writeDescriptorObject({{{"one", "{}", {}}}, "", "model.weights"}, target);
   ASSERT_TRUE(bool(descriptor));
   Object entry = compile(kEntry);
   auto linked = linkShared({{{"entry", view(entry)}, {"descriptor", view(*descriptor)}},
@@ -136,7 +137,7 @@ TEST_F(LinkSharedTest, WeightsBesideTheModelAreNamedAndEmptyTablesAreNull) {
 
 TEST_F(LinkSharedTest, ModelRunsThroughTheRealEntry) {
   auto descriptor = writeDescriptorObject(
-      {rt::writeProgramJson(test::twiceProgram()), {"twice"}, {rt::hostCpuLevel()}, "", ""},
+      {{{rt::hostCpuLevel(), rt::writeProgramJson(test::twiceProgram()), {"twice"}}}, "", ""},
       target);
   ASSERT_TRUE(bool(descriptor));
   Object kernels = compile(test::kTwiceKernel, 0);
@@ -155,7 +156,7 @@ TEST_F(LinkSharedTest, ModelRunsThroughTheRealEntry) {
 }
 
 TEST_F(LinkSharedTest, FailureNamesTheReasonAndLeavesNothing) {
-  auto descriptor = writeDescriptorObject({"{}", {"missing"}, {"one"}, "", ""}, target);
+  auto descriptor = writeDescriptorObject({{{"one", "{}", {"missing"}}}, "", ""}, target);
   ASSERT_TRUE(bool(descriptor));
   Object entry = compile(kEntry);
   std::vector<LinkObject> objects = {{"entry", view(entry)}, {"descriptor", view(*descriptor)}};

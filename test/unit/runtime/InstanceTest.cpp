@@ -274,7 +274,7 @@ TEST(Instance, RefusesWeightsThatAreNotThereOrOfAnotherBuild) {
 
 TEST(Instance, ChoosesTheVariantForThisCpu) {
   testmodel::Model model(testmodel::parameterImage());
-  ModelVariant variants[] = {{"sparc", 0, nullptr}, model.variant};
+  ModelVariant variants[] = {{"sparc", nullptr, 0, 0, nullptr}, model.variant};
   model.descriptor.variants = variants;
   model.descriptor.variantCount = 2;
   EXPECT_EQ(load(model)->cpuLevel(), model.variant.cpuLevel);

@@ -146,12 +146,11 @@ std::vector<float> expectedLogits(const float *row) {
 
 Model::Model(std::string weights, const Program &program) : json(writeProgramJson(program)) {
 #if defined(__x86_64__)
-  variant = {"x86-64", std::size(kKernels), kKernels};
+  variant = {"x86-64", json.data(), json.size(), std::size(kKernels), kKernels};
 #else
-  variant = {"aarch64", std::size(kKernels), kKernels};
+  variant = {"aarch64", json.data(), json.size(), std::size(kKernels), kKernels};
 #endif
-  descriptor = {kModelDescriptorVersion, 1,       json.data(), json.size(), nullptr,
-                weights.size(),          nullptr, &variant};
+  descriptor = {kModelDescriptorVersion, 1, nullptr, weights.size(), nullptr, &variant};
   if (weights.empty())
     return;
   alignedWeights = std::aligned_alloc(64, (weights.size() + 63) / 64 * 64);

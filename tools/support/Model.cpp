@@ -1,0 +1,163 @@
+// Opening models; see Model.h.
+
+#include "tools/support/Model.h"
+#include "nncc/jit.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+
+using namespace nncc;
+using namespace nncc::tools;
+
+static Error errorOf(nncc_status status, const char *message) {
+  std::string text = message ? message : "out of memory";
+  switch (status) {
+  case NNCC_USER_ERROR:
+    return userError(text);
+  case NNCC_ENVIRONMENT_ERROR:
+    return environmentError(text);
+  default:
+    return internalError(text);
+  }
+}
+
+static Result<Library> openLibrary(const std::string &path) {
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return environmentError(dlerror());
+  return Library(handle, dlclose);
+}
+
+/// Where libnncc_jit.so is: beside this program, in the build tree and when installed.
+static Result<Library> openJit() {
+  std::error_code code;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
+  std::string looked;
+  for (const char *folder :
+       {"../lib", "../lib64", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu"}) {
+    auto path = (program.parent_path() / folder / "libnncc_jit.so").lexically_normal();
+    if (std::filesystem::exists(path, code))
+      return openLibrary(path);
+    looked += "\n  " + path.string();
+  }
+  return environmentError("a model's text needs the compiler, libnncc_jit.so, which is not at" +
+                          looked +
+                          "\nInstall nncc with its compiler, or compile the model "
+                          "elsewhere: nncc MODEL.nn -o MODEL.so");
+}
+
+Result<Model> Model::open(const std::string &path, const ModelOptions &options) {
+  Model opened;
+  std::error_code code;
+  if (options.text.empty() && !std::filesystem::exists(path, code))
+    return userError("cannot open " + path + ": no such file");
+
+  if (path.ends_with(".so")) {
+    // dlopen takes a name without a slash for a library of the system.
+    auto library = openLibrary(path.find('/') == std::string::npos ? "./" + path : path);
+    if (!library)
+      return userError("cannot load " + path + ": " + library.error().message);
+    opened.library = *library;
+    auto *getApi =
+        reinterpret_cast<nncc_model_get_api_fn *>(dlsym(library->get(), NNCC_MODEL_GET_API_SYMBOL));
+    if (!getApi)
+      return userError(path + " is not a compiled model: it has no " NNCC_MODEL_GET_API_SYMBOL);
+    opened.functions = getApi(NNCC_ABI_VERSION);
+    if (!opened.functions)
+      return userError(path + " was compiled by another version of nncc; compile it again");
+  } else {
+    auto library = openJit();
+    if (!library)
+      return library.error();
+    opened.library = *library;
+    auto *compile =
+        reinterpret_cast<nncc_jit_compile_fn *>(dlsym(library->get(), "nncc_jit_compile"));
+    auto *destroy =
+        reinterpret_cast<nncc_jit_destroy_fn *>(dlsym(library->get(), "nncc_jit_destroy"));
+    auto *error = reinterpret_cast<nncc_jit_error_fn *>(dlsym(library->get(), "nncc_jit_error"));
+    auto *api = reinterpret_cast<nncc_jit_api_fn *>(dlsym(library->get(), "nncc_jit_api"));
+    if (!compile || !destroy || !error || !api)
+      return environmentError("libnncc_jit.so does not belong to this program; reinstall nncc");
+    nncc_jit_options jitOptions{};
+    jitOptions.size = sizeof jitOptions;
+    jitOptions.path = path.c_str();
+    jitOptions.text = options.text.empty() ? nullptr : options.text.c_str();
+    jitOptions.weights = options.weights.empty() ? nullptr : options.weights.c_str();
+    jitOptions.seed = options.seed;
+    nncc_jit_program *program = nullptr;
+    nncc_status status = compile(&jitOptions, &program);
+    // The library has to stay until its program is gone.
+    opened.compiled = std::shared_ptr<void>(program, [destroy, keep = *library](void *old) {
+      destroy(static_cast<nncc_jit_program *>(old));
+    });
+    if (status != NNCC_OK)
+      return errorOf(status, error(program));
+    opened.functions = api(program);
+  }
+  if (auto created = opened.create(options); !created)
+    return created.error();
+  return opened;
+}
+
+Result<void> Model::create(const ModelOptions &options) {
+  nncc_model_options modelOptions{};
+  modelOptions.size = sizeof modelOptions;
+  modelOptions.threads = options.threads;
+  // The compiler has taken the weights in already when it compiled in memory.
+  modelOptions.weights = options.weights.empty() || compiled ? nullptr : options.weights.c_str();
+  modelOptions.info_only = options.infoOnly;
+  nncc_model *created = nullptr;
+  nncc_status status = functions->create_model(functions, &modelOptions, &created);
+  model = std::shared_ptr<nncc_model>(
+      created, [api = functions, keepLibrary = library, keepProgram = compiled](nncc_model *old) {
+        api->destroy_model(old);
+      });
+  return status == NNCC_OK ? Result<void>() : errorOf(status, functions->model_error(created));
+}
+
+Result<Instance> Instance::create(const Model &model, int threads) {
+  Instance made(model);
+  nncc_instance_options options{};
+  options.size = sizeof options;
+  options.threads = threads;
+  nncc_instance *created = nullptr;
+  nncc_status status = model.api().create_instance(model.get(), &options, &created);
+  made.instance = std::shared_ptr<nncc_instance>(
+      created, [keep = model](nncc_instance *old) { keep.api().destroy_instance(old); });
+  if (auto checked = made.check(status); !checked)
+    return checked.error();
+  return made;
+}
+
+Result<void> Instance::check(nncc_status status) const {
+  return status == NNCC_OK ? Result<void>()
+                           : errorOf(status, model.api().instance_error(instance.get()));
+}
+
+Result<void> Instance::run(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs) {
+  return check(model.api().run(instance.get(), inputs.data(), inputs.size(), outputs.data(),
+                               outputs.size(), nullptr));
+}
+
+Result<nncc_plan_info> Instance::plan(std::span<const int64_t> dims) {
+  nncc_plan_info plan{};
+  plan.size = sizeof plan;
+  if (auto checked = check(model.api().plan(instance.get(), dims.data(), dims.size(), &plan));
+      !checked)
+    return checked.error();
+  return plan;
+}
+
+Result<void> Instance::setProfiling(bool on) {
+  return check(model.api().set_profiling(instance.get(), on));
+}
+
+Result<std::vector<nncc_step_profile>> Instance::profile() {
+  std::vector<nncc_step_profile> steps(model.info().step_count);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].size = sizeof steps[i];
+    if (auto checked = check(model.api().step_profile(instance.get(), i, &steps[i])); !checked)
+      return checked.error();
+  }
+  return steps;
+}

@@ -1,0 +1,63 @@
+// A model opened by a command-line program: a model.so by dlopen, or model text compiled in memory
+// by libnncc_jit.so, which is loaded only then. Either way what is left is the same nncc_api.
+#pragma once
+
+#include "nncc/nncc.h"
+#include "support/Error.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nncc::tools {
+
+struct ModelOptions {
+  std::string weights; ///< a safetensors file, or empty
+  int threads = 0;     ///< 0: one per core
+  uint64_t seed = 0;   ///< of initialised parameters, when text is compiled without weights
+  bool infoOnly = false;
+  std::string text; ///< compiled instead of the file's contents, where not empty
+};
+
+/// A library that dlopen found; closed when the last user is gone.
+using Library = std::shared_ptr<void>;
+
+class Model {
+public:
+  /// A path that ends in .so is a compiled model, anything else is text to compile.
+  static Result<Model> open(const std::string &path, const ModelOptions &options);
+
+  const nncc_api &api() const { return *functions; }
+  const nncc_model_info &info() const { return *functions->model_info(model.get()); }
+  const nncc_model *get() const { return model.get(); }
+
+private:
+  Model() = default;
+  Result<void> create(const ModelOptions &options);
+
+  Library library;
+  std::shared_ptr<void> compiled; ///< what libnncc_jit.so made; outlives the model
+  const nncc_api *functions = nullptr;
+  std::shared_ptr<nncc_model> model;
+};
+
+class Instance {
+public:
+  static Result<Instance> create(const Model &model, int threads);
+
+  Result<void> run(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs);
+  Result<nncc_plan_info> plan(std::span<const int64_t> dims);
+  Result<void> setProfiling(bool on);
+  /// Of all steps since profiling was switched on.
+  Result<std::vector<nncc_step_profile>> profile();
+
+private:
+  Instance(const Model &model) : model(model) {}
+  Result<void> check(nncc_status status) const;
+
+  Model model; // shares the model, which has to live as long as its instance
+  std::shared_ptr<nncc_instance> instance;
+};
+
+} // namespace nncc::tools
