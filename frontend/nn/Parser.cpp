@@ -454,13 +454,17 @@ bool Parser::parseParam(ParamStatement &param) {
       !expect(TokenKind::Equal, "'=' and how the parameter starts, such as init.normal(0, 0.02)"))
     return false;
   skipNewlines();
+  inParam = true;
   param.init = parseExpr();
+  inParam = false;
   if (!param.init)
     return false;
   // `init.zeros() as name`: the path belongs to the parameter.
   if (auto *call = std::get_if<Call>(&param.init->node); call && call->path) {
     param.path = std::move(call->path);
     call->path.reset();
+  } else if (at(TokenKind::KwAs)) {
+    return parsePath(param.path.emplace());
   }
   return true;
 }

@@ -185,6 +185,8 @@ ExprPtr Parser::parsePostfix() {
       expr = finish(range, Member{std::move(expr), std::move(name)}, {base});
     } else if (at(TokenKind::KwAs)) {
       auto *call = std::get_if<Call>(&expr->node);
+      if (!call && inParam)
+        break; // the path of the parameter itself
       if (!call) {
         fail(peek().range, "only a call has parameters to name with 'as'; put it right behind the "
                            "call's ')'");

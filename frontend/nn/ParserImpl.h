@@ -106,6 +106,8 @@ private:
   /// Above zero inside what is always printed on one line (types, subscripts, paths): comments
   /// there go to the statement.
   uint32_t inlineDepth = 0;
+  /// In the initialiser of a `param`, which may be a number with a path behind it.
+  bool inParam = false;
 
   /// Counts nesting while it lives.
   struct CountGuard {

@@ -1,0 +1,34 @@
+// The .nn frontend: a model's text, and the files that it imports, to a module of the nn dialect.
+// The module holds the parameters (nn.parameter, named as in a PyTorch state_dict, with their
+// initialisers), the named dims (`nn.dims`) and one function @infer whose arguments and results
+// carry their public names. Every op has the line and column of the call that it came from.
+#pragma once
+
+#include "frontend/nn/Ast.h"
+#include "frontend/nn/Diagnostic.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <string>
+
+namespace nncc::frontend {
+
+struct ImportOptions {
+  /// Which model of the file; empty where it has one.
+  std::string model;
+  /// Fixed values of named dims (`--dim N=8`): the dim becomes this constant.
+  std::vector<std::pair<std::string, int64_t>> fixedDims;
+};
+
+/// Null after errors, which are in `diagnostics`. The diagnostics refer to text in `sources`.
+mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const std::string &path,
+                                           SourceManager &sources, Diagnostics &diagnostics,
+                                           const ImportOptions &options = {});
+
+/// The same for text at hand; imports are relative to the folder of `source`'s path.
+mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const SourceFile &source,
+                                           SourceManager &sources, Diagnostics &diagnostics,
+                                           const ImportOptions &options = {});
+
+} // namespace nncc::frontend

@@ -1,0 +1,107 @@
+// The table of the train section.
+#include "frontend/nn/TrainTable.h"
+
+#include <fmt/format.h>
+
+namespace nncc::frontend {
+
+const std::vector<TrainFunction> &trainFunctions() {
+  static const std::vector<TrainFunction> functions = {
+      {"loss", "cross_entropy",
+       "logits: tensor, label: tensor, label_smoothing: float = 0.0, ignore: int? = none",
+       "mean of -log softmax(logits)[label]; labels equal to `ignore` do not count"},
+      {"loss", "binary_cross_entropy", "logits: tensor, target: tensor",
+       "mean of the cross-entropy between sigmoid(logits) and targets in 0..1"},
+      {"loss", "mse", "prediction: tensor, target: tensor", "mean of the squared difference"},
+      {"loss", "l1", "prediction: tensor, target: tensor", "mean of the absolute difference"},
+      {"loss", "huber", "prediction: tensor, target: tensor, delta: float = 1.0",
+       "squared below `delta`, linear above"},
+      {"loss", "nll", "log_probabilities: tensor, label: tensor",
+       "mean of -log_probabilities[label]"},
+      {"metric", "accuracy", "logits: tensor, label: tensor, k: int = 1",
+       "share of labels among the `k` largest logits"},
+      {"metric", "mean_squared_error", "prediction: tensor, target: tensor",
+       "mean of the squared difference"},
+      {"metric", "mean_absolute_error", "prediction: tensor, target: tensor",
+       "mean of the absolute difference"},
+      {"optimizer", "sgd",
+       "lr: float, momentum: float = 0.0, nesterov: bool = false, weight_decay: float = 0.0, "
+       "no_decay: strings = []",
+       "stochastic gradient descent as in PyTorch"},
+      {"optimizer", "adam",
+       "lr: float = 0.001, betas: floats = [0.9, 0.999], eps: float = 1e-8, weight_decay: float = "
+       "0.0, "
+       "no_decay: strings = []",
+       "Adam; the decay is part of the gradient"},
+      {"optimizer", "adamw",
+       "lr: float = 0.001, betas: floats = [0.9, 0.999], eps: float = 1e-8, weight_decay: float = "
+       "0.01, "
+       "no_decay: strings = []",
+       "Adam with decoupled decay"},
+      {"optimizer", "rmsprop",
+       "lr: float = 0.01, alpha: float = 0.99, eps: float = 1e-8, momentum: float = 0.0, "
+       "weight_decay: float = 0.0, "
+       "no_decay: strings = []",
+       "RMSprop as in PyTorch"},
+      {"schedule", "constant", "warmup_epochs: float = 0.0", "lr stays as it is"},
+      {"schedule", "cosine", "warmup_epochs: float = 0.0, floor: float = 0.0",
+       "half a cosine from lr down to floor * lr"},
+      {"schedule", "linear", "warmup_epochs: float = 0.0, floor: float = 0.0",
+       "a line from lr down to floor * lr"},
+      {"schedule", "step", "every_epochs: float, gamma: float = 0.1, warmup_epochs: float = 0.0",
+       "lr times gamma every so many epochs"},
+      {"schedule", "multistep", "epochs: floats, gamma: float = 0.1, warmup_epochs: float = 0.0",
+       "lr times gamma at each of these epochs"},
+      {"schedule", "exponential", "gamma: float, warmup_epochs: float = 0.0",
+       "lr times gamma each epoch"},
+      {"clip", "global_norm", "max: float",
+       "gradients scaled so that their common norm is at most max"},
+      {"clip", "value", "max: float", "each gradient element limited to -max..max"},
+  };
+  return functions;
+}
+
+const std::vector<TrainSetting> &trainSettings() {
+  static const std::vector<TrainSetting> settings = {
+      {"loss", "", "expression",
+       "what is made small: a loss, or an expression of losses and tensors"},
+      {"optimizer", "optimizer", "", "how parameters move; required"},
+      {"schedule", "schedule", "", "how the learning rate changes; constant when absent"},
+      {"clip", "clip", "", "limit on gradients; none when absent"},
+      {"batch", "", "int", "samples a step; 32 when absent"},
+      {"epochs", "", "int", "passes over the data; 1 when absent"},
+      {"seed", "", "int", "of initial parameters, shuffling and dropout; 0 when absent"},
+      {"freeze", "", "strings", "paths of parameters that stay as they are, `*` for any text"},
+  };
+  return settings;
+}
+
+const TrainFunction *findTrainFunction(std::string_view family, std::string_view name) {
+  for (const TrainFunction &function : trainFunctions())
+    if (function.family == family && function.name == name)
+      return &function;
+  return nullptr;
+}
+
+const TrainSetting *findTrainSetting(std::string_view name) {
+  for (const TrainSetting &setting : trainSettings())
+    if (setting.name == name)
+      return &setting;
+  return nullptr;
+}
+
+std::string trainTableMarkdown() {
+  std::string out = "\n| Setting | Value | Meaning |\n|---|---|---|\n";
+  for (const TrainSetting &setting : trainSettings())
+    out += fmt::format("| `{}` | {} | {} |\n", setting.name,
+                       setting.family.empty() ? std::string(setting.kind)
+                                              : fmt::format("a {}", setting.family),
+                       setting.summary);
+  out += "\n| Kind | Call | Meaning |\n|---|---|---|\n";
+  for (const TrainFunction &function : trainFunctions())
+    out += fmt::format("| {} | `{}({})` | {} |\n", function.family, function.name,
+                       function.signature, function.summary);
+  return out;
+}
+
+} // namespace nncc::frontend
