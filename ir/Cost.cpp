@@ -55,7 +55,45 @@ Dim nn::flopsOf(Operation *op) {
         return contraction(matmul.getResult(), lhs[lhs.size() - (matmul.getTransposeLhs() ? 2 : 1)],
                            static_cast<bool>(matmul.getBias()));
       })
+      .Case<ConvTransposeOp>([&](ConvTransposeOp conv) {
+        // Every input element goes into the weight's extents but the first.
+        Shape taps = shapeOf(conv.getWeight().getType());
+        Dim flops = product({elementsOf(conv.getX()), product(ArrayRef<Dim>(taps).drop_front(), context),
+                             constantDim(context, 2)},
+                            context);
+        return conv.getBias() ? sum(flops, elementsOf(conv.getResult())) : flops;
+      })
+      .Case<AttentionOp>([&](AttentionOp attention) {
+        // Scores S x T x D and their product with v, S x T x E, each a multiply-add; the softmax counts 5 per score.
+        Shape q = shapeOf(attention.getQ().getType()), v = shapeOf(attention.getV().getType());
+        Dim rows = product(ArrayRef<Dim>(q).drop_back(), context);
+        Dim steps = v[v.size() - 2];
+        if (!rows)
+          return Dim();
+        return product({rows, steps, (q.back() + v.back()) * 2 + 5}, context);
+      })
+      .Case<RecurrenceOp>([&](RecurrenceOp recurrence) {
+        // Per step and row the product with w_hh, and about 10 operations per gate for the cell.
+        Shape y = shapeOf(recurrence.getY().getType());
+        CheckedSize gateRows = CheckedSize(recurrence.hiddenSize()) * recurrence.gateCount();
+        CheckedSize perStep = gateRows * (CheckedSize(recurrence.hiddenSize()) * 2 + 10);
+        if (!perStep.valid())
+          return Dim();
+        return product({y[0], y[1], constantDim(context, *perStep.get())}, context);
+      })
       .Case<MaxPoolOp, AvgPoolOp>(window)
+      .Case<ReductionOpInterface>([](Operation *op) { return elementsOf(op->getOperand(0)); })
+      // Mean and variance, or maximum and sum, and the result.
+      .Case<BatchNormOp>([](Operation *op) { return perElement(op->getResult(0), 4); })
+      .Case<LayerNormOp, RmsNormOp, GroupNormOp, InstanceNormOp>(
+          [](Operation *op) { return perElement(op->getResult(0), 8); })
+      .Case<SoftmaxOp, LogSoftmaxOp>([](Operation *op) { return perElement(op->getResult(0), 5); })
+      .Case<AdaptiveAvgPoolOp, AdaptiveMaxPoolOp>([](Operation *op) { return elementsOf(op->getOperand(0)); })
+      .Case<ResizeOp>([](ResizeOp resize) {
+        bool isLinear = resize.getMode() == ResizeMode::Linear;
+        unsigned spatial = cast<RankedTensorType>(resize.getResult().getType()).getRank() - 2;
+        return perElement(resize.getResult(), isLinear ? 3 * ((int64_t(1) << spatial) - 1) : 0);
+      })
       .Case<ElementwiseOpInterface>([](Operation *op) { return elementsOf(op->getResult(0)); })
       .Default([&](Operation *) { return constantDim(context, 0); });
 }

@@ -27,4 +27,9 @@ def NN_RnnActivation : NN_Enum<"RnnActivation", "The activation of a simple recu
   I32EnumAttrCase<"Tanh", 0, "tanh">, I32EnumAttrCase<"Relu", 1, "relu">]>;
 def NN_RnnActivationAttr : EnumAttr<NN_Dialect, NN_RnnActivation, "rnn_activation">;
 
+def NN_RecurrentCell : NN_Enum<"RecurrentCell", "What a recurrent layer computes in one step", [
+  I32EnumAttrCase<"RnnTanh", 0, "rnn_tanh">, I32EnumAttrCase<"RnnRelu", 1, "rnn_relu">, I32EnumAttrCase<"Lstm", 2, "lstm">,
+  I32EnumAttrCase<"Gru", 3, "gru">, I32EnumAttrCase<"GruResetBefore", 4, "gru_reset_before">]>;
+def NN_RecurrentCellAttr : EnumAttr<NN_Dialect, NN_RecurrentCell, "recurrent_cell">;
+
 #endif // NNCC_IR_NNENUMS_TD

@@ -25,12 +25,28 @@ bool nn::isRowMajorInMemory(RankedTensorType type) {
   return !isPacked(type) && llvm::is_sorted(movingOrder(type));
 }
 
+/// The permutation of the logical dimensions and the two memory orders cancel.
+static bool movesNothing(TransposeOp transpose) {
+  auto from = cast<RankedTensorType>(transpose.getX().getType());
+  auto to = cast<RankedTensorType>(transpose.getResult().getType());
+  if (isPacked(from) || isPacked(to))
+    return false;
+  SmallVector<int64_t> inOperand = movingOrder(to);
+  for (int64_t &dim : inOperand)
+    dim = transpose.getPermutation()[dim];
+  return inOperand == movingOrder(from);
+}
+
 bool nn::isView(Operation *op) {
   if (op->getNumOperands() != 1 || op->getNumResults() != 1)
     return false;
   auto from = cast<RankedTensorType>(op->getOperand(0).getType());
   auto to = cast<RankedTensorType>(op->getResult(0).getType());
-  return isa<ReorderOp>(op) && sameMemory(from, to);
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<ReorderOp>([&](auto) { return sameMemory(from, to); })
+      .Case<ReshapeOp>([&](auto) { return isRowMajorInMemory(from) && isRowMajorInMemory(to); })
+      .Case<TransposeOp>([&](TransposeOp transpose) { return movesNothing(transpose); })
+      .Default(false);
 }
 
 Value nn::viewedValue(Value value) {

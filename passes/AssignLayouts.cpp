@@ -61,10 +61,38 @@ Layouts elementwiseLayouts(Operation *op) {
   return layouts;
 }
 
+/// Ops whose result has the dimensions of their operands, only other extents or values: the order of the first operand that is
+/// not row-major goes for all operands of its rank and for the result. Per-channel operands stay.
+Layouts followingLayouts(Operation *op) {
+  Layouts layouts;
+  auto hasRank = [&](Value value) {
+    return tensorTypeOf(value).getRank() == tensorTypeOf(op->getResult(0)).getRank();
+  };
+  SmallVector<int64_t> order;
+  for (Value operand : op->getOperands())
+    if (order.empty() && hasRank(operand))
+      order = orderIn(operand);
+  for (Value operand : op->getOperands())
+    layouts.operands.push_back(hasRank(operand) ? order : orderIn(operand));
+  layouts.results.push_back(order);
+  return layouts;
+}
+
+/// A reduction reads any order. The result keeps it where the dimensions remain.
+Layouts reductionLayouts(Operation *op) {
+  SmallVector<int64_t> order = orderIn(op->getOperand(0));
+  bool keepsDims = tensorTypeOf(op->getResult(0)).getRank() == tensorTypeOf(op->getOperand(0)).getRank();
+  return {{order}, {keepsDims ? order : SmallVector<int64_t>()}};
+}
+
 Layouts layoutsOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Layouts>(op)
-      .Case<nn::ConvOp, nn::MaxPoolOp, nn::AvgPoolOp>([](Operation *op) { return spatialLayouts(op); })
+      .Case<nn::ConvOp, nn::ConvTransposeOp, nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveAvgPoolOp,
+            nn::AdaptiveMaxPoolOp, nn::ResizeOp>([](Operation *op) { return spatialLayouts(op); })
       .Case<nn::ElementwiseOpInterface>([](Operation *op) { return elementwiseLayouts(op); })
+      .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::GroupNormOp, nn::InstanceNormOp>(
+          [](Operation *op) { return followingLayouts(op); })
+      .Case<nn::ReductionOpInterface>([](Operation *op) { return reductionLayouts(op); })
       .Default([](Operation *op) {
         Layouts layouts;
         layouts.operands.resize(op->getNumOperands());

@@ -27,15 +27,51 @@ RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value
 /// Ops that will be one kernel, in program order. Only the last one's results are read outside.
 struct Group {
   SmallVector<Operation *> ops;
-  Operation *anchor = nullptr; ///< the first op that is not elementwise, if any
-  Operation *pool = nullptr;   ///< a pool behind a convolution
+  /// The op that decides how the kernel runs; null for a chain of elementwise ops and movements, which computes each element of
+  /// its result from the operands on demand.
+  Operation *anchor = nullptr;
+  Operation *pool = nullptr; ///< a pool behind a convolution
 
-  bool isElementwise() const { return !anchor; }
+  bool isOnDemand() const { return !anchor; }
   Operation *last() const { return ops.back(); }
 };
 
 /// Constants that a kernel holds in its code: their value is known and one number says it.
 bool isInlineConstant(Value value) { return nn::splatConstant(value).has_value(); }
+
+/// Ops whose elements can be computed one by one, at any index, from elements of the operands.
+bool isOnDemand(Operation *op) { return isa<nn::ElementwiseOpInterface, nn::MovementOpInterface>(op); }
+
+/// `op` reads no element of its operands more than once, so a producer that is computed on demand runs as often as before.
+bool readsElementsOnce(Operation *op) { return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp>(op); }
+
+bool isContraction(Operation *op) { return isa_and_present<nn::ConvOp, nn::MatmulOp>(op); }
+
+/// Anchors besides contractions whose kernels evaluate elementwise ops on a result before they store it, at any index.
+bool takesEpilogue(Operation *anchor) {
+  return isa_and_present<nn::MaxPoolOp, nn::AvgPoolOp, nn::ReductionOpInterface, nn::LayerNormOp, nn::RmsNormOp,
+                         nn::GroupNormOp, nn::InstanceNormOp, nn::SoftmaxOp, nn::LogSoftmaxOp>(anchor);
+}
+
+/// The pool's windows share no element.
+bool hasDisjointWindows(Operation *pool) {
+  auto isDisjoint = [](auto op) {
+    for (auto [kernel, stride, dilation] : llvm::zip(op.getKernel(), op.getStrides(), op.getDilations()))
+      if (stride < (kernel - 1) * dilation + 1)
+        return false;
+    return true;
+  };
+  if (auto op = dyn_cast<nn::MaxPoolOp>(pool))
+    return isDisjoint(op);
+  auto op = dyn_cast<nn::AvgPoolOp>(pool);
+  return op && isDisjoint(op);
+}
+
+/// Anchors that read each element of their first operand once, so that elementwise ops before them run as often as on their own.
+/// Norms and softmax read it for the statistics and again for the result.
+bool takesPrologue(Operation *anchor) {
+  return isa<nn::ReductionOpInterface>(anchor) || hasDisjointWindows(anchor);
+}
 
 /// Ops that stay between kernels.
 bool staysOutside(Operation *op) {
@@ -49,12 +85,14 @@ bool isReadOnlyBy(Operation *op, Operation *reader) {
          llvm::all_of(op->getUsers(), [&](Operation *user) { return user == reader; });
 }
 
-/// An emitter with a tile of the anchor's result at hand can evaluate `op` on it: same shape and order, and other operands
-/// indexed in one of the three ways of accessOf, in the tile's memory order where they have its shape.
+/// An emitter with `producer`'s result at hand can evaluate `op` on it: same shape and order. A contraction has a tile at hand
+/// and indexes other operands in one of the three ways of accessOf, in the tile's memory order where they have its shape.
 bool fitsEpilogue(Operation *op, Operation *producer, Operation *anchor) {
   RankedTensorType tile = tensorTypeOf(producer->getResult(0)), result = tensorTypeOf(op->getResult(0));
   if (nn::shapeOf(tile) != nn::shapeOf(result) || nn::orderOf(tile) != nn::orderOf(result))
     return false;
+  if (!isContraction(anchor))
+    return takesEpilogue(anchor);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     if (operand.getDefiningOp() == producer || isInlineConstant(operand))
       return true;
@@ -67,19 +105,7 @@ bool fitsEpilogue(Operation *op, Operation *producer, Operation *anchor) {
 /// A pool takes over the rows of a convolution while they are in the kernel's scratch memory. Its windows must not overlap, or
 /// rows at the border of two tasks would be computed twice. A depthwise convolution keeps no rows in scratch memory.
 bool fitsPoolTail(Operation *pool, nn::ConvOp conv) {
-  if (conv.spatialRank() != 2 || nn::isDepthwise(conv))
-    return false;
-  auto fits = [](auto op) {
-    for (auto [kernel, stride, dilation] : llvm::zip(op.getKernel(), op.getStrides(), op.getDilations()))
-      if (stride < (kernel - 1) * dilation + 1)
-        return false;
-    return true;
-  };
-  if (auto op = dyn_cast<nn::MaxPoolOp>(pool))
-    return fits(op);
-  if (auto op = dyn_cast<nn::AvgPoolOp>(pool))
-    return fits(op);
-  return false;
+  return conv.spatialRank() == 2 && !nn::isDepthwise(conv) && hasDisjointWindows(pool);
 }
 
 /// "conv2d", "max_pool2d", "relu": the op's part of the kernel's name.
@@ -113,51 +139,70 @@ private:
   //===--------------------------------------------------------------------===//
 
   void assign(Operation *op) {
-    if (isa<nn::ElementwiseOpInterface>(op)) {
+    if (isa<nn::ElementwiseOpInterface>(op))
       if (Group *group = epilogueTarget(op))
         return append(*group, op);
-      Group &group = newGroup();
-      for (Value operand : op->getOperands())
-        if (Group *producer = elementwiseProducer(operand, op); producer && producer != &group)
-          absorb(group, *producer);
-      return append(group, op);
-    }
-    if (isa<nn::MaxPoolOp, nn::AvgPoolOp>(op)) {
-      Group *group = groupOf.lookup(op->getOperand(0).getDefiningOp());
-      auto conv = group ? dyn_cast_if_present<nn::ConvOp>(group->anchor) : nn::ConvOp();
-      if (conv && !group->pool && isReadOnlyBy(group->last(), op) && fitsPoolTail(op, conv)) {
+    if (isa<nn::MaxPoolOp, nn::AvgPoolOp>(op))
+      if (Group *group = poolTarget(op)) {
         append(*group, op);
         group->pool = op;
         return;
       }
-    }
     Group &group = newGroup();
-    group.anchor = op;
+    if (isOnDemand(op)) {
+      for (Value operand : op->getOperands())
+        if (Group *producer = onDemandProducer(operand, op); producer && producer != &group)
+          absorb(group, *producer);
+    } else {
+      group.anchor = op;
+      if (takesPrologue(op))
+        if (Group *producer = prologueOf(op))
+          absorb(group, *producer);
+    }
     append(group, op);
   }
 
-  /// The contraction whose result `op` finishes. With two, as in the sum of two convolutions, the later one: the other is in
-  /// memory by then.
+  /// The kernel whose result `op` finishes: a contraction rather than another, and of two, as in the sum of two convolutions, the
+  /// later one, since the other is in memory by then.
   Group *epilogueTarget(Operation *op) {
     Group *target = nullptr;
     for (Value operand : op->getOperands()) {
       Group *group = groupOf.lookup(operand.getDefiningOp());
-      if (!group || !isa_and_present<nn::ConvOp, nn::MatmulOp>(group->anchor) ||
-          !isReadOnlyBy(group->last(), op) || !fitsEpilogue(op, group->last(), group->anchor))
+      if (!group || !group->anchor || !isReadOnlyBy(group->last(), op) ||
+          !fitsEpilogue(op, group->last(), group->anchor))
         continue;
-      if (!target || target->last()->isBeforeInBlock(group->last()))
+      bool isLater = target && target->last()->isBeforeInBlock(group->last());
+      if (!target || isContraction(group->anchor) > isContraction(target->anchor) ||
+          (isLater && isContraction(group->anchor) == isContraction(target->anchor)))
         target = group;
     }
     return target;
   }
 
-  /// An elementwise group that only `reader` reads, element for element.
-  Group *elementwiseProducer(Value operand, Operation *reader) {
+  /// The convolution whose rows `pool` takes over.
+  Group *poolTarget(Operation *pool) {
+    Group *group = groupOf.lookup(pool->getOperand(0).getDefiningOp());
+    auto conv = group ? dyn_cast_if_present<nn::ConvOp>(group->anchor) : nn::ConvOp();
+    bool fits = conv && !group->pool && isReadOnlyBy(group->last(), pool) && fitsPoolTail(pool, conv);
+    return fits ? group : nullptr;
+  }
+
+  /// A group that is computed on demand, that only `reader` reads, and each element of it once.
+  Group *onDemandProducer(Value operand, Operation *reader) {
     Group *group = groupOf.lookup(operand.getDefiningOp());
-    if (!group || !group->isElementwise() || !isReadOnlyBy(group->last(), reader))
+    if (!group || !group->isOnDemand() || !isReadOnlyBy(group->last(), reader))
       return nullptr;
-    RankedTensorType from = tensorTypeOf(operand), to = tensorTypeOf(reader->getResult(0));
-    return nn::shapeOf(from) == nn::shapeOf(to) ? group : nullptr;
+    if (isa<nn::MovementOpInterface>(reader))
+      return readsElementsOnce(reader) ? group : nullptr;
+    return nn::shapeOf(operand.getType()) == nn::shapeOf(reader->getResult(0).getType()) ? group : nullptr;
+  }
+
+  /// Elementwise ops that only `anchor` reads, as its first operand.
+  Group *prologueOf(Operation *anchor) {
+    Group *group = groupOf.lookup(anchor->getOperand(0).getDefiningOp());
+    bool isElementwise = group && group->isOnDemand() &&
+                         llvm::all_of(group->ops, [](Operation *op) { return isa<nn::ElementwiseOpInterface>(op); });
+    return isElementwise && isReadOnlyBy(group->last(), anchor) ? group : nullptr;
   }
 
   Group &newGroup() { return *groups.emplace_back(std::make_unique<Group>()); }

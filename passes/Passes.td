@@ -5,6 +5,24 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FoldBatchNorm : Pass<"fold-batch-norm", "::mlir::func::FuncOp"> {
+  let summary = "Put batch normalisation into the contraction before it, or make it a multiplication and an addition";
+  let description = [{
+    With factor = scale / sqrt(variance + epsilon) and shift = bias - mean * factor, batch normalisation is x * factor + shift per
+    channel. Where x is the result of a convolution or matrix product that nothing else reads, and all weights depend on
+    parameters only, the weight is multiplied by factor and the bias becomes bias * factor + shift. f16 and bf16 weights are
+    combined in f32.
+  }];
+}
+
+def DecomposeOps : Pass<"decompose-ops", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite ops that no kernel implements into ops that have one";
+  let description = [{
+    nn.rnn, nn.lstm and nn.gru become one nn.matmul for the inputs of all time steps and an nn.recurrence; an nn.matmul with
+    `transpose_lhs` gets an nn.transpose.
+  }];
+}
+
 def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Put the tensors around convolutions and pools into channels-last order";
   let description = [{
@@ -14,6 +32,14 @@ def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
     and the like) takes the order of its operands, so `nn.reorder` appears only at the borders: model inputs, outputs, and ops
     that need the row-major sequence, such as flatten. A convolution with few input channels reads its input as it comes
     (`readsRowMajor`).
+  }];
+}
+
+def FoldFlatten : Pass<"fold-flatten", "::mlir::func::FuncOp"> {
+  let summary = "Permute the weight of a linear layer instead of reordering the flattened image before it";
+  let description = [{
+    matmul(reshape(reorder(x)), w) with a channels-last x and a w that depends on parameters only becomes a product of x as it lies
+    in memory, through views, and of w with its K rows in that sequence.
   }];
 }
 
@@ -48,8 +74,12 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
       result so far, keeps its shape and order, and reads other operands as a scalar, per channel, or in full (`accessOf`).
     - A two-dimensional pool follows into the kernel of a convolution when its windows do not overlap: then each convolution
       row is computed once and never leaves the kernel's scratch memory.
-    - Elementwise ops join the producers that they alone read.
-    - Every other op that computes or moves is a kernel of its own; views stay outside (ir/View.h).
+    - Elementwise ops and movements (slice, pad, concat, transpose, ...) join the ones before that they alone read: such a kernel
+      computes each element of its result on demand. A movement that reads elements more than once (expand, gather, resize) does
+      not take in its producers.
+    - Reductions and pools take in the elementwise ops before them under the same condition; they, norms and softmax take the
+      elementwise ops that follow.
+    - Every other op is a kernel of its own; views stay outside (ir/View.h).
   }];
 }
 

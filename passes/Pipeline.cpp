@@ -14,8 +14,15 @@ void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &optio
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 
+  // Before layouts and packing, which then see the final weights.
+  pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+  // Leaves matrix products that take part in all that follows.
+  pm.addNestedPass<func::FuncOp>(createDecomposeOps());
+
   // Layouts before packing and fusion, which both depend on the memory order of what flows between ops.
   pm.addNestedPass<func::FuncOp>(createAssignLayouts());
+  // Right behind: it looks for the reorders that flatten made necessary.
+  pm.addNestedPass<func::FuncOp>(createFoldFlatten());
   // Reorders that meet cancel; equal ones are shared.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

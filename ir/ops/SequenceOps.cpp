@@ -82,6 +82,59 @@ LogicalResult LstmOp::inferReturnTypes(MLIRContext *, std::optional<Location> lo
 }
 
 //===----------------------------------------------------------------------===//
+// nn.recurrence
+//===----------------------------------------------------------------------===//
+
+int64_t RecurrenceOp::gateCountOf(RecurrentCell cell) {
+  switch (cell) {
+  case RecurrentCell::RnnTanh:
+  case RecurrentCell::RnnRelu:
+    return 1;
+  case RecurrentCell::Lstm:
+    return 4;
+  case RecurrentCell::Gru:
+  case RecurrentCell::GruResetBefore:
+    return 3;
+  }
+  llvm_unreachable("every cell has gates");
+}
+
+LogicalResult RecurrenceOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, ValueRange operands,
+                                             DictionaryAttr attributes, OpaqueProperties properties,
+                                             RegionRange regions, SmallVectorImpl<Type> &types) {
+  RecurrenceOpAdaptor op(operands, attributes, properties, regions);
+  auto projected = cast<RankedTensorType>(op.getProjected().getType());
+  auto weight = cast<RankedTensorType>(op.getWHh().getType());
+  RecurrentCell cell = op.getCell();
+  bool isWeight = weight.getRank() == 2 && weight.hasStaticShape() &&
+                  weight.getDimSize(0) == gateCountOf(cell) * weight.getDimSize(1);
+  if (projected.getRank() != 3 || !isWeight || dimOf(projected, 2) != dimOf(weight, 0))
+    return emitOptionalError(loc, "recurrence_c1: projected ", describe(projected), " and w_hh ", describe(weight),
+                             " must be [N, T, G * H] and [G * H, H] with G = ", gateCountOf(cell));
+  Type element = projected.getElementType();
+  for (Value operand : operands)
+    if (cast<RankedTensorType>(operand.getType()).getElementType() != element)
+      return emitOptionalError(loc, "recurrence_c4: operands must have the element type ", element, ", found ",
+                               describe(operand.getType()));
+  bool isGru = cell == RecurrentCell::Gru || cell == RecurrentCell::GruResetBefore;
+  if (Value bias = op.getBiasHh())
+    if (!isGru || shapeOf(bias.getType()) != Shape{dimOf(weight, 0)})
+      return emitOptionalError(loc, "recurrence_c2: bias_hh needs a GRU and shape [", weight.getDimSize(0),
+                               "], found ", describe(bias.getType()));
+  Shape state = {dimOf(projected, 0), dimOf(weight, 1)};
+  for (Value initial : {op.getH0(), op.getC0()})
+    if (initial && shapeOf(initial.getType()) != state)
+      return emitOptionalError(loc, "recurrence_c3: an initial state must have shape [N, H], found ",
+                               describe(initial.getType()));
+  if (op.getC0() && cell != RecurrentCell::Lstm)
+    return emitOptionalError(loc, "recurrence_c3: only an LSTM has c0");
+  Shape sequence = {dimOf(projected, 0), dimOf(projected, 1), dimOf(weight, 1)};
+  if (failed(appendType(loc, sequence, element, types)) || failed(appendType(loc, state, element, types)))
+    return failure();
+  return cell == RecurrentCell::Lstm ? appendType(loc, state, element, types) : success();
+}
+
+//===----------------------------------------------------------------------===//
 // nn.attention
 //===----------------------------------------------------------------------===//
 

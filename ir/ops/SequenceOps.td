@@ -75,6 +75,37 @@ def NN_GruOp : NN_RecurrentOp<"gru", 3, (ins), (ins UnitAttr:$reset_before)> {
   }];
 }
 
+def NN_RecurrenceOp : NN_InferredOp<"recurrence", [AttrSizedOperandSegments]> {
+  let summary = "The part of a recurrent layer that runs step by step";
+  let description = [{
+    As nn.rnn, nn.lstm and nn.gru, with the product of input and w_ih, and the biases that may be added to it, computed
+    before for all steps: `projected` is [N, T, G * H]. Only a GRU has `bias_hh`, since its reset gate multiplies it; only an
+    LSTM has c0 and the result c. DecomposeOps makes it, so that one matrix product serves all time steps.
+
+    ```mlir
+    %y, %h = nn.recurrence %p, %w_hh rnn_tanh : (tensor<2x5x16xf32>, tensor<16x16xf32>) -> (tensor<2x5x16xf32>, tensor<2x16xf32>)
+    ```
+    `recurrence_c1`: projected has rank 3, w_hh is static [G * H, H], and projected's last dimension is G * H.
+    `recurrence_c2`: bias_hh, of shape G * H, comes with the cells gru and gru_reset_before only.
+    `recurrence_c3`: h0 and c0 have shape N, H, and c0 comes with the cell lstm only.
+    `recurrence_c4`: all operands have one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$projected, NN_FloatTensor:$w_hh, Optional<NN_FloatTensor>:$bias_hh,
+                       Optional<NN_FloatTensor>:$h0, Optional<NN_FloatTensor>:$c0, NN_RecurrentCellAttr:$cell,
+                       UnitAttr:$reverse);
+  let results = (outs NN_FloatTensor:$y, NN_FloatTensor:$h, Optional<NN_FloatTensor>:$c);
+  let assemblyFormat = [{
+    $projected `,` $w_hh (`bias_hh` $bias_hh^)? (`h0` $h0^)? (`c0` $c0^)? $cell attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = inferredOpDeclarations # [{
+    int64_t hiddenSize() { return ::llvm::cast<::mlir::RankedTensorType>(getWHh().getType()).getDimSize(1); }
+    /// Gates of the cell: 1, 4 (i, f, g, o) or 3 (r, z, n).
+    int64_t gateCount() { return gateCountOf(getCell()); }
+    static int64_t gateCountOf(::nncc::nn::RecurrentCell cell);
+  }];
+}
+
 def NN_AttentionOp : NN_InferredOp<"attention"> {
   let summary = "Scaled dot-product attention";
   let description = [{

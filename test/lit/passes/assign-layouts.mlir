@@ -49,4 +49,21 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
     %1 = nn.relu %0 : tensor<4x16xf32>
     return %1 : tensor<4x16xf32>
   }
+
+  // Concatenation and padding keep the order of what they read; a reduction reads it, and what it leaves is row-major.
+  // CHECK-LABEL: func.func @following
+  // CHECK: %[[P:.*]] = nn.max_pool %{{.*}} -> tensor<2x16x4x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+  // CHECK: %[[C:.*]] = nn.concat %[[P]], %[[P]] {{.*}} -> tensor<2x32x4x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+  // CHECK: %[[Q:.*]] = nn.pad %[[C]] constant {{.*}} -> tensor<2x32x6x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+  // CHECK: %[[M:.*]] = nn.reduce_mean %[[Q]] {{.*}} -> tensor<2x32xf32>
+  // CHECK: return %[[M]]
+  func.func @following(%x: tensor<2x16x8x8xf32>) -> tensor<2x32xf32> {
+    %0 = nn.max_pool %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+                         pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>}
+      : tensor<2x16x8x8xf32> -> tensor<2x16x4x4xf32>
+    %1 = nn.concat %0, %0 {axis = 1 : i64} : (tensor<2x16x4x4xf32>, tensor<2x16x4x4xf32>) -> tensor<2x32x4x4xf32>
+    %2 = nn.pad %1 constant {begin = array<i64: 0, 0, 1, 0>, end = array<i64: 0, 0, 1, 0>} : tensor<2x32x4x4xf32> -> tensor<2x32x6x4xf32>
+    %3 = nn.reduce_mean %2 {axes = array<i64: 2, 3>} : tensor<2x32x6x4xf32> -> tensor<2x32xf32>
+    return %3 : tensor<2x32xf32>
+  }
 }

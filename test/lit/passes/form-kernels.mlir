@@ -116,3 +116,52 @@ func.func @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x
   %0 = nn.relu %x : tensor<4xf32>
   return %0, %0, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Movements and elementwise ops compute on demand in one kernel; an expanded producer would be computed once per copy, so it is
+// a kernel of its own.
+// CHECK-LABEL: func.func @on_demand
+// CHECK: nn.kernel "relu_slice_tanh" (
+// CHECK: %[[E:.*]] = nn.kernel "exp" (
+// CHECK: nn.kernel "expand" (%{{.*}} = %[[E]] :
+func.func @on_demand(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> (tensor<4x2xf32>, tensor<4x8xf32>) {
+  %0 = nn.relu %x : tensor<4x8xf32>
+  %1 = nn.slice %0 {starts = array<i64: 0, 2>, sizes = array<i64: -1, 2>, steps = array<i64: 1, 1>} : tensor<4x8xf32> -> tensor<4x2xf32>
+  %2 = nn.tanh %1 : tensor<4x2xf32>
+  %3 = nn.exp %y : tensor<8xf32>
+  %4 = nn.expand %3 : tensor<8xf32> -> tensor<4x8xf32>
+  return %2, %4 : tensor<4x2xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// A reduction takes elementwise ops before and after it, a norm only after: it reads its operand more than once.
+// CHECK-LABEL: func.func @reductions
+// CHECK: nn.kernel "exp_reduce_sum_log" (
+// CHECK: nn.kernel "relu" (
+// CHECK: nn.kernel "layer_norm_neg" (
+func.func @reductions(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4x8xf32>) {
+  %0 = nn.exp %x : tensor<4x8xf32>
+  %1 = nn.reduce_sum %0 {axes = array<i64: 1>} : tensor<4x8xf32> -> tensor<4xf32>
+  %2 = nn.log %1 : tensor<4xf32>
+  %3 = nn.relu %x : tensor<4x8xf32>
+  %4 = nn.layer_norm %3 {dims = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %5 = nn.neg %4 : tensor<4x8xf32>
+  return %2, %5 : tensor<4xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Flatten and a transpose of dimensions that are one move nothing.
+// CHECK-LABEL: func.func @views
+// CHECK-NOT: nn.kernel
+// CHECK: nn.reshape
+// CHECK: nn.transpose
+// CHECK: nn.kernel "relu"
+func.func @views(%x: tensor<4x2x3xf32>) -> tensor<1x4x6xf32> {
+  %0 = nn.reshape %x : tensor<4x2x3xf32> -> tensor<4x1x6xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 1, 0, 2>} : tensor<4x1x6xf32> -> tensor<1x4x6xf32>
+  %2 = nn.relu %1 : tensor<1x4x6xf32>
+  return %2 : tensor<1x4x6xf32>
+}
