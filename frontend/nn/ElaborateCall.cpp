@@ -431,8 +431,12 @@ Elaborator::applyOp(llvm::StringRef name,
   for (const OpArgument &argument : info->arguments())
     if (argument.fallback)
       opCall.arguments[argument.name] = {defaultValue(*argument.fallback), at};
-  for (const auto &[argument, value] : arguments)
-    opCall.arguments[argument] = {value, at};
+  for (const auto &[argument, given] : arguments) {
+    NnValue value = given;
+    if (!checkKind(*info, *info->find({argument.data(), argument.size()}), value, at))
+      return std::nullopt;
+    opCall.arguments[argument] = {std::move(value), at};
+  }
   OpResults results = info->entry().build(opCall);
   if (results.failed())
     return std::nullopt;

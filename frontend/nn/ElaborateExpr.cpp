@@ -93,6 +93,9 @@ Elaborator::Result Elaborator::evalList(const ListLiteral &list) {
     Result item = eval(*entry.value);
     if (!item)
       return std::nullopt;
+    if (auto *inner = item->as<ListValue>(); inner && (*inner)->nesting() >= maxListNesting)
+      return fail(entry.value->range,
+                  fmt::format("lists are nested more than {} deep", maxListNesting));
     items.push_back(std::move(*item));
   }
   return NnValue::list(std::move(items));

@@ -95,7 +95,7 @@ bool Elaborator::repeat(const Repeat &repeat, SourceRange at) {
                        describe(*list)));
       return false;
     }
-    indices = **items;
+    indices = (*items)->elements();
     count = static_cast<int64_t>(indices.size());
     fromList = true;
   }

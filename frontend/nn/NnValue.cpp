@@ -5,7 +5,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nncc::frontend {
+
+NnList::NnList(std::vector<NnValue> elements) : items(std::move(elements)) {
+  for (const NnValue &item : items)
+    if (auto *inner = item.as<ListValue>())
+      depth = std::max(depth, (*inner)->nesting() + 1);
+}
 
 std::optional<double> NnValue::number() const {
   if (auto *integer = as<int64_t>())
@@ -30,7 +38,7 @@ NnValue NnValue::ofDim(nn::Dim dim) {
 }
 
 NnValue NnValue::list(std::vector<NnValue> items) {
-  return ListValue(std::make_shared<const std::vector<NnValue>>(std::move(items)));
+  return ListValue(std::make_shared<const NnList>(std::move(items)));
 }
 
 namespace {

@@ -28,7 +28,8 @@ struct InitValue {
   double b = 0;
 };
 
-using ListValue = std::shared_ptr<const std::vector<NnValue>>;
+class NnList;
+using ListValue = std::shared_ptr<const NnList>;
 
 struct NnValue {
   std::variant<NoneValue, bool, int64_t, double, std::string, nn::Dim, DType, InitValue, ListValue,
@@ -54,6 +55,28 @@ struct NnValue {
   static NnValue ofDim(nn::Dim dim);
   static NnValue list(std::vector<NnValue> items);
 };
+
+/// The elements of a list. Lists hold lists, but only a few deep (maxListNesting), so that a text
+/// which wraps a list in a list in a repeat cannot exhaust the stack.
+class NnList {
+public:
+  explicit NnList(std::vector<NnValue> items);
+
+  size_t size() const { return items.size(); }
+  bool empty() const { return items.empty(); }
+  const NnValue &operator[](size_t index) const { return items[index]; }
+  auto begin() const { return items.begin(); }
+  auto end() const { return items.end(); }
+  const std::vector<NnValue> &elements() const { return items; }
+  /// 1 for a list of plain values.
+  uint32_t nesting() const { return depth; }
+
+private:
+  std::vector<NnValue> items;
+  uint32_t depth = 1;
+};
+
+inline constexpr uint32_t maxListNesting = 16;
 
 /// "the tensor f32[N, 3]", "the integer 3", "a list of 2": what was found, for messages.
 std::string describe(const NnValue &value);

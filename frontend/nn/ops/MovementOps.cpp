@@ -223,6 +223,9 @@ OpResults stack(OpCall &call) {
   return call.create<nn::ConcatOp>(tensors, call.attribute("axis", *axis));
 }
 
+/// More results than any network splits into: each becomes an op of its own.
+constexpr int64_t maxParts = 65536;
+
 OpResults split(OpCall &call) {
   mlir::RankedTensorType x = call.tensorType("x");
   auto axis = call.axis("axis", x.getRank());
@@ -231,7 +234,7 @@ OpResults split(OpCall &call) {
     return {};
   llvm::SmallVector<int64_t> parts;
   if (auto *count = call.arg("parts").as<int64_t>()) {
-    if (*count < 1 || *extent % *count != 0) {
+    if (*count < 1 || *count > maxParts || *extent % *count != 0) {
       call.failAt("parts", fmt::format("dimension {} of {} cannot be split into {} equal parts",
                                        *axis, nn::describe(x), *count));
       return {};
@@ -285,7 +288,7 @@ OpResults pad(OpCall &call) {
   llvm::SmallVector<int64_t> begin(x.getRank(), 0), end(x.getRank(), 0);
   size_t first = x.getRank() - (*pairs)->size();
   for (size_t i = 0; i < (*pairs)->size(); ++i) {
-    const std::vector<NnValue> &pair = **(**pairs)[i].as<ListValue>();
+    const NnList &pair = **(**pairs)[i].as<ListValue>();
     begin[first + i] = *pair[0].as<int64_t>();
     end[first + i] = *pair[1].as<int64_t>();
   }

@@ -123,6 +123,9 @@ std::optional<mlir::Value> initialState(OpCall &call, llvm::StringRef name, int6
   return state ? std::optional(state) : std::nullopt;
 }
 
+/// Deeper than any recurrent network; each layer becomes ops and parameters of its own.
+constexpr int64_t maxLayers = 1024;
+
 template <typename Op> OpResults recurrent(OpCall &call) {
   if (!call.expectRank("x", 3, call.flag("batch_first") ? "[N, T, features]" : "[T, N, features]"))
     return {};
@@ -130,6 +133,10 @@ template <typename Op> OpResults recurrent(OpCall &call) {
   auto layers = hidden ? call.integerFrom("layers", 1) : std::nullopt;
   if (!layers)
     return {};
+  if (*layers > maxLayers) {
+    call.failAt("layers", fmt::format("layers must be at most {}, found {}", maxLayers, *layers));
+    return {};
+  }
   mlir::NamedAttribute extra{mlir::StringAttr::get(call.context(), "none"), nullptr};
   if constexpr (std::is_same_v<Op, nn::RnnOp>) {
     auto activation = call.choice("activation", {"tanh", "relu"});

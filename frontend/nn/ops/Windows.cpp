@@ -65,7 +65,7 @@ bool readPadding(OpCall &call, Windows &windows) {
     return false;
   }
   for (const NnValue &pair : **list) {
-    const std::vector<NnValue> &ends = **pair.as<ListValue>();
+    const NnList &ends = **pair.as<ListValue>();
     int64_t begin = *ends[0].as<int64_t>(), end = *ends[1].as<int64_t>();
     if (begin < 0 || end < 0) {
       call.failAt("padding", "padding must not be negative");

@@ -87,6 +87,8 @@ TEST(ElaborateError, Shapes) {
                                         "integers; cast it first, as in cast(x, f32)");
   EXPECT_EQ(bodyError("y = x @ x"),
             "3:5: the contracted dimensions must agree, found 8 in f32[N, 8] and N in f32[N, 8]");
+  EXPECT_EQ(bodyError("y = x @ 2"),
+            "3:5: argument 'b' of 'matmul' must be a tensor, found the integer 2");
   EXPECT_EQ(bodyError("y = linear(ids, 3)"),
             "3:12: linear 'linear': expected a floating-point tensor, found i64[N, T]; cast it "
             "first, as in cast(x, f32)");
