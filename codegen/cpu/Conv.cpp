@@ -11,8 +11,13 @@
 //
 // With a pool in the kernel the task covers the convolution rows that its pooled rows need; they live in scratch memory only.
 
+#include "codegen/cpu/ChainOperand.h"
 #include "codegen/cpu/ConvGeometry.h"
+#include "codegen/cpu/PoolWindow.h"
 #include "codegen/cpu/TileLoop.h"
+#include "codegen/cpu/VectorLoop.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -37,14 +42,17 @@ public:
 
 private:
   LogicalResult plan();
+  LogicalResult planPool();
   void planBands();
-  nn::Dim scratchBytes() const;
+  void planScratch();
 
   void emitTask(Value task);
   void fillDirectTable(Value firstPosition, Value positions);
   void fillCopiedTable();
   void copyInputRows(Value firstOutRow, Value outRows);
   void emitBlock(Value firstPosition, Value positions, Value beginPanel, Value endPanel);
+  void emitPooledTask(Value firstPooledRow, Value beginPanel, Value endPanel);
+  void emitPool(Value firstPooledRow, Value endPooledRow, Value firstRow, Value beginPanel, Value endPanel);
 
   Value pointerOf(Value blockArgument) {
     return b.argument(cast<BlockArgument>(blockArgument).getArgNumber());
@@ -68,15 +76,18 @@ private:
   int64_t panels = 0;          ///< per group
   int64_t panelsOfTask = 0;
   nn::Dim bandCount;
-  int64_t bandSize = 0;        ///< output positions, or output rows when byRows
+  int64_t bandSize = 0;        ///< positions of a task; rows when byRows; pooled rows with a pool
+  int64_t bandRows = 0;        ///< most convolution rows of a task, when byRows
+  nn::WindowDim poolRows;      ///< the pool's window along H
+  nn::Dim pooledHeight, pooledWidth;
   SmallVector<int64_t> heights;
   int64_t taps = 0, run = 0;
   nn::Dim tableRows;           ///< positions that the pointer table has room for
   nn::Dim copiedWidth;         ///< columns of a copied input row
-  nn::Dim copiedBytes, tableBytes;
+  nn::Dim copiedBytes, tableBytes, pooledBytes; ///< parts of the scratch memory
 
-  // The task at hand.
-  Value image, group, copied, table;
+  // The task at hand; `unpooled` is the convolution's tile that only the pool reads.
+  Value image, group, copied, table, unpooled;
 };
 
 } // namespace
@@ -104,71 +115,104 @@ LogicalResult ConvEmitter::plan() {
   bool isFlat = geometry.kernel[0] == 1 && nn::constantOf(geometry.out[0]) == 1;
   copiesInput = !channelsLast || (geometry.groups == 1 && geometry.channels < kFewChannels && isFlat &&
                                   geometry.tapCount() > 1);
-  byRows = copiesInput;
+  byRows = copiesInput || body.pool;
   taps = geometry.tapCount();
   run = geometry.groupChannels;
   if (copiesInput && geometry.dilation[2] == 1) {
     taps = geometry.kernel[1];
     run = geometry.kernel[2] * geometry.channels;
   }
+  if (body.pool && failed(planPool()))
+    return failure();
   planBands();
+  planScratch();
+  return success();
+}
+
+LogicalResult ConvEmitter::planPool() {
+  if (nn::constantOf(geometry.out[0]) != 1)
+    return kernel.emitOpError("has a pool of three dimensions behind its convolution");
+  auto pooled = cast<RankedTensorType>(body.pool->getResult(0).getType());
+  pooledHeight = nn::dimOf(pooled, 2);
+  pooledWidth = conv.spatialRank() > 1 ? nn::dimOf(pooled, 3) : geometry.constant(1);
+  llvm::TypeSwitch<Operation *>(body.pool).Case<nn::MaxPoolOp, nn::AvgPoolOp>([&](auto pool) {
+    poolRows = {pool.getKernel()[0], pool.getStrides()[0], pool.getDilations()[0],
+                pool.getPadsBegin()[0], pool.getPadsEnd()[0], pool.getCeilMode()};
+  });
   return success();
 }
 
 void ConvEmitter::planBands() {
-  nn::Dim width = geometry.out[2];
-  std::optional<int64_t> bands;
-  SmallVector<int64_t> all;
+  std::optional<int64_t> width = nn::constantOf(geometry.out[2]);
   for (int64_t height = b.target.tileRows(); height > 0; --height)
-    all.push_back(height);
-  if (byRows) {
-    int64_t rows = kCopiedBandPositions / nn::constantOf(width).value_or(kCopiedBandPositions / 4);
-    Bands cut(geometry.out[1], std::max<int64_t>(rows, 1));
-    bandCount = cut.count;
-    bandSize = cut.size;
-    tableRows = width * bandSize;
-    heights = all;
-    if (cut.sizes && nn::constantOf(width)) {
-      SmallVector<int64_t> positions;
-      for (int64_t rows : *cut.sizes)
-        positions.push_back(rows * *nn::constantOf(width));
-      heights = tileHeights(positions, b.target.tileRows());
-    }
-  } else {
+    heights.push_back(height);
+  if (!byRows) {
     Bands cut(geometry.outPositions(), kBandPositions);
     bandCount = cut.count;
     bandSize = cut.size;
-    tableRows = geometry.constant(bandSize);
-    heights = cut.sizes ? tileHeights(*cut.sizes, b.target.tileRows()) : all;
+    if (cut.sizes)
+      heights = tileHeights(*cut.sizes, b.target.tileRows());
+  } else {
+    int64_t positions = copiesInput ? kCopiedBandPositions : kBandPositions;
+    int64_t rows = std::max<int64_t>(1, positions / width.value_or(positions / 4));
+    int64_t reach = body.pool ? poolRows.dilatedKernel().getOr(1) : 1;
+    int64_t step = body.pool ? poolRows.stride : 1;
+    Bands cut(body.pool ? pooledHeight : geometry.out[1], std::max<int64_t>(1, rows / step));
+    bandCount = cut.count;
+    bandSize = cut.size;
+    bandRows = (bandSize - 1) * step + reach;
+    std::optional<int64_t> height = nn::constantOf(geometry.out[1]);
+    if (height)
+      bandRows = std::min(bandRows, *height);
+    if (cut.sizes && height && width) {
+      // Bands at the border need fewer rows when the pool pads.
+      SmallVector<int64_t> positionCounts;
+      int64_t extent = body.pool ? *nn::constantOf(pooledHeight) : *height;
+      for (int64_t first = 0; first < extent; first += bandSize) {
+        int64_t last = std::min(first + bandSize, extent) - 1;
+        int64_t begin = std::max<int64_t>(0, first * step - poolRows.padBegin);
+        int64_t end = std::min(*height, last * step - poolRows.padBegin + reach);
+        positionCounts.push_back((end - begin) * *width);
+      }
+      heights = tileHeights(positionCounts, b.target.tileRows());
+    }
   }
-  bands = nn::constantOf(bandCount);
+  std::optional<int64_t> bands = nn::constantOf(bandCount);
   if (bands)
     *bands *= geometry.groups;
   panelsOfTask = panelsPerTask(panels, bands);
+}
 
+void ConvEmitter::planScratch() {
+  nn::Dim width = geometry.out[2];
+  tableRows = byRows ? width * bandRows : geometry.constant(bandSize);
   tableBytes = aligned(tableRows * (taps * int64_t(sizeof(void *))));
-  copiedBytes = copiedWidth = geometry.constant(0);
+  copiedBytes = copiedWidth = pooledBytes = geometry.constant(0);
   if (copiesInput) {
-    int64_t rows = (bandSize - 1) * geometry.stride[1] + (geometry.kernel[1] - 1) * geometry.dilation[1] + 1;
+    int64_t rows = (bandRows - 1) * geometry.stride[1] + (geometry.kernel[1] - 1) * geometry.dilation[1] + 1;
     copiedWidth = (width - 1) * geometry.stride[2] + ((geometry.kernel[2] - 1) * geometry.dilation[2] + 1);
     copiedBytes = aligned(copiedWidth * (rows * geometry.channels * (element.getIntOrFloatBitWidth() / 8)));
   }
+  if (body.pool) {
+    Type pooled = cast<RankedTensorType>(body.pool->getOperand(0).getType()).getElementType();
+    pooledBytes = aligned(tableRows * (panelsOfTask * columnsPerPanel * (pooled.getIntOrFloatBitWidth() / 8)));
+  }
 }
-
-nn::Dim ConvEmitter::scratchBytes() const { return copiedBytes + tableBytes; }
 
 FailureOr<EmittedKernel> ConvEmitter::emit(StringRef symbol) {
   if (failed(plan()))
     return failure();
   b.beginKernel(symbol);
   copied = b.scratch;
-  table = b.offset(b.scratch, b.getI8Type(), dim(copiedBytes));
+  table = b.offset(copied, b.getI8Type(), dim(copiedBytes));
+  unpooled = b.offset(table, b.getI8Type(), dim(tableBytes));
   if (copiesInput)
     fillCopiedTable();
   b.loop(b.beginTask, b.endTask, [&](Value task) { emitTask(task); });
   b.endKernel();
   int64_t chunks = (panels + panelsOfTask - 1) / panelsOfTask;
-  return EmittedKernel{geometry.batch * bandCount * (geometry.groups * chunks), scratchBytes()};
+  return EmittedKernel{geometry.batch * bandCount * (geometry.groups * chunks),
+                       copiedBytes + tableBytes + pooledBytes};
 }
 
 void ConvEmitter::emitTask(Value task) {
@@ -181,6 +225,8 @@ void ConvEmitter::emitTask(Value task) {
   Value beginPanel = b.mul(place[2], b.i64(panelsOfTask));
   Value endPanel = b.min(b.add(beginPanel, b.i64(panelsOfTask)), b.i64(panels));
   Value first = b.mul(place[3], b.i64(bandSize));
+  if (body.pool)
+    return emitPooledTask(first, beginPanel, endPanel);
   if (!byRows) {
     Value positions = b.min(b.i64(bandSize), b.sub(dim(geometry.outPositions()), first));
     fillDirectTable(first, positions);
@@ -191,6 +237,71 @@ void ConvEmitter::emitTask(Value task) {
   Value width = dim(geometry.out[2]);
   copyInputRows(first, rows);
   emitBlock(b.mul(first, width), b.mul(rows, width), beginPanel, endPanel);
+}
+
+/// A band of pooled rows: the convolution rows that their windows cover, then the windows.
+void ConvEmitter::emitPooledTask(Value firstPooledRow, Value beginPanel, Value endPanel) {
+  Value endPooledRow = b.min(b.add(firstPooledRow, b.i64(bandSize)), dim(pooledHeight));
+  Value step = b.i64(poolRows.stride), pad = b.i64(poolRows.padBegin);
+  Value firstRow = b.max(b.sub(b.mul(firstPooledRow, step), pad), b.i64(0));
+  Value lastWindow = b.sub(b.mul(b.sub(endPooledRow, b.i64(1)), step), pad);
+  Value endRow = b.min(b.add(lastWindow, b.i64(poolRows.dilatedKernel().getOr(1))), dim(geometry.out[1]));
+  Value rows = b.sub(endRow, firstRow), width = dim(geometry.out[2]);
+  Value firstPosition = b.mul(firstRow, width), positions = b.mul(rows, width);
+  if (copiesInput)
+    copyInputRows(firstRow, rows);
+  else
+    fillDirectTable(firstPosition, positions);
+  emitBlock(firstPosition, positions, beginPanel, endPanel);
+  emitPool(firstPooledRow, endPooledRow, firstRow, beginPanel, endPanel);
+}
+
+/// Pools the tile in scratch memory, whose first row is convolution row `firstRow`, and applies the chain behind the pool.
+void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value firstRow, Value beginPanel,
+                           Value endPanel) {
+  auto inputType = cast<RankedTensorType>(body.pool->getOperand(0).getType());
+  auto resultType = cast<RankedTensorType>(body.result.getType());
+  Type input = inputType.getElementType(), pooled = cast<RankedTensorType>(body.pool->getResult(0).getType()).getElementType();
+  Type stored = resultType.getElementType();
+  bool hasWidth = conv.spatialRank() > 1;
+  Value width = dim(geometry.out[2]), tileColumns = b.i64(panelsOfTask * columnsPerPanel);
+  Value firstColumn = b.mul(beginPanel, b.i64(columnsPerPanel));
+  Value endColumn = b.min(b.mul(endPanel, b.i64(columnsPerPanel)), b.i64(geometry.groupOutputs));
+  Value firstChannel = b.mul(group, b.i64(geometry.groupOutputs));
+  Value result = b.argument(kernel.getInputs().size());
+  int64_t lanes = b.target.lanes(accumulatorType(element).getIntOrFloatBitWidth());
+
+  b.loop(firstPooledRow, endPooledRow, [&](Value row) {
+    b.loop(b.i64(0), dim(pooledWidth), [&](Value column) {
+      vectorLoop(b, firstColumn, endColumn, lanes, input.getIntOrFloatBitWidth(), [&](Value c, int64_t count, Value mask) {
+        SmallVector<Value> output = {row}, extents = {dim(geometry.out[1])};
+        if (hasWidth) {
+          output.push_back(column);
+          extents.push_back(width);
+        }
+        auto load = [&](ValueRange position) -> SmallVector<Value> {
+          Value at = b.mul(b.sub(position[0], firstRow), width);
+          if (hasWidth)
+            at = b.add(at, position[1]);
+          Value place = b.add(b.mul(at, tileColumns), b.sub(c, firstColumn));
+          return {loadLanes(b, input, b.offset(unpooled, input, place), count, mask)};
+        };
+        Type type = count == 1 ? pooled : VectorType::get({count}, pooled);
+        Value root = emitPoolWindow(b, body.pool, output, extents, {type}, load)[0];
+        Value channel = b.add(firstChannel, c);
+        Value position = b.add(b.mul(b.add(b.mul(image, dim(pooledHeight)), row), dim(pooledWidth)), column);
+        Value place = b.add(b.mul(position, b.i64(geometry.outputs)), channel);
+        ChainPlace at{resultType, 1, channel, place, count, mask};
+        Value value = body.afterPool.apply(b, b.getLoc(), root,
+                                           [&](Value operand) { return readChainOperand(b, operand, at); });
+        Value to = b.offset(result, stored, place);
+        if (count == 1)
+          b.store(value, to);
+        else
+          b.storeVector(value, to, mask);
+      });
+    });
+  });
 }
 
 /// table[tap][i] = the input channels that position firstPosition + i reads at the tap.
@@ -281,7 +392,7 @@ void ConvEmitter::fillCopiedTable() {
   Value rowElements = b.mul(dim(copiedWidth), channels);
   bool wholeRows = geometry.dilation[2] == 1;
   int64_t columnTaps = wholeRows ? 1 : geometry.kernel[2];
-  b.loop(b.i64(0), b.i64(bandSize), [&](Value row) {
+  b.loop(b.i64(0), b.i64(bandRows), [&](Value row) {
     b.loop(b.i64(0), width, [&](Value column) {
       Value position = b.add(b.mul(row, width), column);
       for (int64_t kh = 0; kh < geometry.kernel[1]; ++kh)
@@ -289,7 +400,7 @@ void ConvEmitter::fillCopiedTable() {
           Value inRow = b.add(b.mul(row, b.i64(geometry.stride[1])), b.i64(kh * geometry.dilation[1]));
           Value inColumn = b.add(b.mul(column, b.i64(geometry.stride[2])), b.i64(kw * geometry.dilation[2]));
           Value at = b.add(b.mul(inRow, rowElements), b.mul(inColumn, channels));
-          Value entry = b.add(b.i64(0), b.add(b.mul(b.i64(kh * columnTaps + kw), dim(tableRows)), position));
+          Value entry = b.add(b.mul(b.i64(kh * columnTaps + kw), dim(tableRows)), position);
           b.store(b.offset(copied, element, at), b.offset(table, b.pointerType(), entry));
         }
     });
@@ -298,12 +409,12 @@ void ConvEmitter::fillCopiedTable() {
 
 /// Tiles over output positions [firstPosition, firstPosition + positions) and panels [beginPanel, endPanel) of the group.
 void ConvEmitter::emitBlock(Value firstPosition, Value positions, Value beginPanel, Value endPanel) {
-  auto resultType = cast<RankedTensorType>(body.result.getType());
+  Value tile = body.pool ? body.pool->getOperand(0) : body.result;
   MicroKernelSpec spec;
   spec.vectors = vectors;
   spec.hasBias = static_cast<bool>(conv.getBias());
   spec.element = element;
-  spec.stored = resultType.getElementType();
+  spec.stored = cast<RankedTensorType>(tile.getType()).getElementType();
   spec.chain = &body.epilogue;
   spec.chainType = conv.resultType();
   spec.channelDim = 1;
@@ -330,10 +441,19 @@ void ConvEmitter::emitBlock(Value firstPosition, Value positions, Value beginPan
     return b.add(b.mul(b.add(firstRow, row), outputs), b.add(firstChannel, column));
   };
   Value result = b.argument(kernel.getInputs().size());
-  block.outAt = [&, result](Value row, Value column) {
+  block.outAt = [&](Value row, Value column) {
     return b.offset(result, spec.stored, fullPlace(row, column));
   };
   block.outStride = outputs;
+  if (body.pool) {
+    Value tileColumns = b.i64(panelsOfTask * columnsPerPanel);
+    Value firstColumn = b.mul(beginPanel, b.i64(columnsPerPanel));
+    block.outAt = [=, this](Value row, Value column) {
+      Value place = b.add(b.mul(row, tileColumns), b.sub(column, firstColumn));
+      return b.offset(unpooled, spec.stored, place);
+    };
+    block.outStride = tileColumns;
+  }
   block.fullStride = outputs;
   block.operandAt = [&](Value operand, Value row, Value column) -> Value {
     auto type = cast<RankedTensorType>(operand.getType());

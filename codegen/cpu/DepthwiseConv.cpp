@@ -8,6 +8,7 @@
 //
 // A tile whose windows leave the input reads zeros through selected pointers instead; all others need no checks.
 
+#include "codegen/cpu/ChainOperand.h"
 #include "codegen/cpu/ConvGeometry.h"
 #include "codegen/cpu/TileLoop.h"
 
@@ -239,22 +240,8 @@ void DepthwiseEmitter::emitVector(Value channel, Value mask, Value firstColumn, 
   for (int64_t column = 0; column < columns; ++column) {
     Value position = b.add(b.mul(outRow, width), b.add(firstColumn, b.i64(column)));
     Value place = b.add(b.mul(position, channels), channel);
-    auto read = [&](Value operand) -> Value {
-      auto type = cast<RankedTensorType>(operand.getType());
-      Type operandElement = type.getElementType();
-      auto operandVector = VectorType::get({lanes}, operandElement);
-      if (auto constant = nn::splatConstant(operand))
-        return arith::ConstantOp::create(b, SplatElementsAttr::get(operandVector, cast<TypedAttr>(*constant)));
-      switch (*nn::accessOf(type, conv.resultType(), 1)) {
-      case nn::Access::Scalar:
-        return vector::BroadcastOp::create(b, operandVector, b.load(operandElement, pointerOf(operand)));
-      case nn::Access::PerChannel:
-        return loadChannels(operandElement, pointerOf(operand), channel, mask);
-      case nn::Access::Full:
-        return loadChannels(operandElement, pointerOf(operand), place, mask);
-      }
-      llvm_unreachable("every access is handled");
-    };
+    ChainPlace at{conv.resultType(), 1, channel, place, lanes, mask};
+    auto read = [&](Value operand) { return readChainOperand(b, operand, at); };
     Value root = sums[column];
     if (accumulator != element)
       root = arith::TruncFOp::create(b, VectorType::get({lanes}, element), root);

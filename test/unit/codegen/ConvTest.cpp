@@ -17,6 +17,12 @@ struct Case {
   int64_t n = 1, c = 1, h = 1, w = 1, o = 1, kh = 1, kw = 1;
   int64_t sh = 1, sw = 1, dh = 1, dw = 1, ph = 0, pw = 0, ph2 = -1, pw2 = -1, groups = 1;
   bool bias = true, relu = false, residual = false, rowMajorInput = false, dynamicBatch = false;
+  int64_t poolKernel = 0, poolStride = 1, poolPad = 0; ///< a max pool behind it, when poolKernel > 0
+  bool averages = false;                               ///< an average pool instead
+
+  int64_t pooled(int64_t extent) const {
+    return poolKernel ? (extent + 2 * poolPad - poolKernel) / poolStride + 1 : extent;
+  }
 
   bool isDepthwise() const { return groups > 1 && groups == c && groups == o; }
   int64_t endPadH() const { return ph2 < 0 ? ph : ph2; }
@@ -41,6 +47,7 @@ std::string irOf(const Case &t, int64_t columns) {
     return type.str();
   };
   std::string x = tensor(t.c, t.h, t.w, t.rowMajorInput), y = tensor(t.o, t.oh(), t.ow(), false);
+  std::string result = tensor(t.o, t.pooled(t.oh()), t.pooled(t.ow()), false);
   int64_t og = t.o / t.groups, cg = t.c / t.groups, panels = (og + columns - 1) / columns;
   std::ostringstream weight;
   if (t.isDepthwise())
@@ -53,9 +60,9 @@ std::string irOf(const Case &t, int64_t columns) {
   std::string w = weight.str();
   os << "module attributes {nn.dims = [#nn.dim<\"N\", 1, 64>]} {\n";
   std::string bias = "tensor<" + std::to_string(t.o) + "xf32>";
-  os << "func.func @f(%x: " << x << ", %w: " << w << ", %b: " << bias << ", %r: " << y << ") -> " << y << " {\n";
+  os << "func.func @f(%x: " << x << ", %w: " << w << ", %b: " << bias << ", %r: " << y << ") -> " << result << " {\n";
   os << "%k = nn.kernel \"conv\" (%x0 = %x : " << x << ", %w0 = %w : " << w << ", %b0 = %b : " << bias << ", %r0 = %r : " << y
-     << ") -> " << y << " {\n";
+     << ") -> " << result << " {\n";
   os << "%0 = nn.conv %x0, %w0 " << (t.bias ? "bias %b0 " : "") << "{strides = array<i64: " << t.sh << ", " << t.sw
      << ">, dilations = array<i64: " << t.dh << ", " << t.dw << ">, pads_begin = array<i64: " << t.ph << ", " << t.pw
      << ">, pads_end = array<i64: " << t.endPadH() << ", " << t.endPadW() << ">, groups = " << t.groups << " : i64} : (" << x
@@ -69,7 +76,14 @@ std::string irOf(const Case &t, int64_t columns) {
     os << "%2 = nn.relu " << last << " : " << y << "\n";
     last = "%2";
   }
-  os << "nn.yield " << last << " : " << y << "\n}\nreturn %k : " << y << "\n}\n}\n";
+  if (t.poolKernel) {
+    auto pair = [](int64_t value) { return "array<i64: " + std::to_string(value) + ", " + std::to_string(value) + ">"; };
+    os << "%3 = nn." << (t.averages ? "avg_pool " : "max_pool ") << last << " {kernel = " << pair(t.poolKernel)
+       << ", strides = " << pair(t.poolStride) << ", dilations = " << pair(1) << ", pads_begin = " << pair(t.poolPad)
+       << ", pads_end = " << pair(t.poolPad) << "} : " << y << " -> " << result << "\n";
+    last = "%3";
+  }
+  os << "nn.yield " << last << " : " << result << "\n}\nreturn %k : " << result << "\n}\n}\n";
   return os.str();
 }
 
@@ -91,6 +105,28 @@ std::vector<float> packedWeight(const Case &t, const std::vector<float> &w, int6
             packed.push_back(o < og ? w[((g * og + o) * cg + c) * t.kh * t.kw + k] : 0.0f);
           }
   return packed;
+}
+
+/// The max or average over each window, of the positions inside the image.
+std::vector<float> pool(const Case &t, const std::vector<float> &y) {
+  std::vector<float> pooled;
+  for (int64_t n = 0; n < t.n; ++n)
+    for (int64_t ph = 0; ph < t.pooled(t.oh()); ++ph)
+      for (int64_t pw = 0; pw < t.pooled(t.ow()); ++pw)
+        for (int64_t o = 0; o < t.o; ++o) {
+          double best = -INFINITY, sum = 0;
+          int64_t count = 0;
+          for (int64_t h = ph * t.poolStride - t.poolPad; h < ph * t.poolStride - t.poolPad + t.poolKernel; ++h)
+            for (int64_t w = pw * t.poolStride - t.poolPad; w < pw * t.poolStride - t.poolPad + t.poolKernel; ++w)
+              if (h >= 0 && h < t.oh() && w >= 0 && w < t.ow()) {
+                double value = y[((n * t.oh() + h) * t.ow() + w) * t.o + o];
+                best = std::max(best, value);
+                sum += value;
+                ++count;
+              }
+          pooled.push_back(t.averages ? sum / count : best);
+        }
+  return pooled;
 }
 
 void check(const Case &t) {
@@ -117,6 +153,9 @@ void check(const Case &t) {
             sum += residual[want.size()];
           want.push_back(t.relu ? std::max(sum, 0.0) : sum);
         }
+
+  if (t.poolKernel)
+    want = pool(t, want);
 
   CompiledKernel kernel(irOf(t, columns));
   std::vector<float> packed = packedWeight(t, w, columns), got(want.size(), NAN);
@@ -147,3 +186,10 @@ TEST(DepthwiseConv, Strided) { check({.c = 24, .h = 29, .w = 28, .o = 24, .kh = 
 TEST(DepthwiseConv, ChannelTail) { check({.c = 37, .h = 7, .w = 7, .o = 37, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .groups = 37, .residual = true}); }
 TEST(DepthwiseConv, FiveByFiveDilated) { check({.c = 16, .h = 11, .w = 23, .o = 16, .kh = 5, .kw = 5, .dh = 2, .dw = 1, .ph = 4, .pw = 2, .groups = 16, .bias = false}); }
 TEST(DepthwiseConv, NoPadding) { check({.c = 9, .h = 6, .w = 6, .o = 9, .kh = 2, .kw = 3, .groups = 9, .dynamicBatch = true}); }
+
+TEST(ConvPool, MaxTwoByTwo) { check({.n = 2, .c = 16, .h = 14, .w = 14, .o = 32, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .relu = true, .poolKernel = 2, .poolStride = 2}); }
+TEST(ConvPool, FewChannels) { check({.c = 1, .h = 28, .w = 28, .o = 16, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .relu = true, .rowMajorInput = true, .dynamicBatch = true, .poolKernel = 2, .poolStride = 2}); }
+TEST(ConvPool, OverlappingPaddedWindows) { check({.c = 3, .h = 41, .w = 43, .o = 20, .kh = 7, .kw = 7, .sh = 2, .sw = 2, .ph = 3, .pw = 3, .relu = true, .rowMajorInput = true, .poolKernel = 3, .poolStride = 2, .poolPad = 1}); }
+TEST(ConvPool, Average) { check({.c = 24, .h = 13, .w = 11, .o = 19, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .poolKernel = 3, .poolStride = 3, .poolPad = 1, .averages = true}); }
+TEST(ConvPool, Residual) { check({.c = 16, .h = 9, .w = 9, .o = 16, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .relu = true, .residual = true, .poolKernel = 2, .poolStride = 2}); }
+TEST(ConvPool, Groups) { check({.c = 32, .h = 8, .w = 8, .o = 48, .kh = 3, .kw = 3, .ph = 1, .pw = 1, .groups = 2, .poolKernel = 2, .poolStride = 2}); }
