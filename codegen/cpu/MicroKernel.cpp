@@ -90,43 +90,69 @@ struct MicroKernelEmitter {
     return b.offset(row, element, b.i64(vector * lanes));
   }
 
+  /// Multiplies step k of every row with one panel row and adds to `sums`.
+  void multiplyStep(ArrayRef<Value> rows, Value k, Value panelRow, MutableArrayRef<Value> sums) {
+    VectorType loaded = VectorType::get({lanes}, spec.element);
+    SmallVector<Value> weights;
+    for (int64_t v = 0; v < spec.vectors; ++v)
+      weights.push_back(widen(b.loadVector(loaded, columnPointer(panelRow, spec.element, v))));
+    for (int64_t r = 0; r < spec.rows; ++r) {
+      Value x = splat(widen(b.load(spec.element, b.offset(rows[r], spec.element, k))));
+      for (int64_t v = 0; v < spec.vectors; ++v) {
+        Value &sum = sums[r * spec.vectors + v];
+        sum = multiplyAdd(x, weights[v], sum);
+      }
+    }
+  }
+
   /// Accumulators after the K loop, row by row.
   SmallVector<Value> contract(Value table, Value tableStride, Value taps, Value run, Value panel,
                               Value bias, ArrayRef<Value> masks) {
-    SmallVector<Value> start(spec.vectors);
-    for (int64_t v = 0; v < spec.vectors; ++v)
-      start[v] = spec.hasBias
-                     ? widen(b.loadVector(VectorType::get({lanes}, spec.element),
-                                          columnPointer(bias, spec.element, v), masks[v]))
-                     : Value(arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
-    SmallVector<Value> carried;
-    for (int64_t r = 0; r < spec.rows; ++r)
-      carried.append(start);
+    // Two FMA units of four cycles' latency want eight independent sums. A low tile gets them by taking several steps of K at
+    // once, each into accumulators of its own.
+    constexpr int64_t kIndependentSums = 8;
+    int64_t tile = spec.rows * spec.vectors;
+    int64_t steps = (kIndependentSums + tile - 1) / tile;
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+    SmallVector<Value> carried(steps * tile, zero);
+    for (int64_t v = 0; spec.hasBias && v < spec.vectors; ++v) {
+      Value start = widen(b.loadVector(VectorType::get({lanes}, spec.element),
+                                       columnPointer(bias, spec.element, v), masks[v]));
+      for (int64_t r = 0; r < spec.rows; ++r)
+        carried[r * spec.vectors + v] = start;
+    }
     carried.push_back(panel);
-    VectorType loaded = VectorType::get({lanes}, spec.element);
+
+    Value panelRow = b.i64(spec.vectors * lanes);
+    Value wholeSteps = b.sub(run, b.rem(run, b.i64(steps)));
     carried = b.loopCarried(b.i64(0), taps, b.i64(1), carried, [&](Value tap, ValueRange outer) {
       SmallVector<Value> rows;
       Value firstRow = b.mul(tap, tableStride);
       for (int64_t r = 0; r < spec.rows; ++r)
         rows.push_back(b.load(b.pointerType(),
                               b.offset(table, b.pointerType(), b.add(firstRow, b.i64(r)))));
-      return b.loopCarried(b.i64(0), run, b.i64(1), outer, [&](Value k, ValueRange sums) {
-        SmallVector<Value> next(sums);
-        Value row = sums.back();
-        SmallVector<Value> weights;
-        for (int64_t v = 0; v < spec.vectors; ++v)
-          weights.push_back(widen(b.loadVector(loaded, columnPointer(row, spec.element, v))));
-        for (int64_t r = 0; r < spec.rows; ++r) {
-          Value x = splat(widen(b.load(spec.element, b.offset(rows[r], spec.element, k))));
-          for (int64_t v = 0; v < spec.vectors; ++v)
-            next[r * spec.vectors + v] = multiplyAdd(x, weights[v], next[r * spec.vectors + v]);
-        }
-        next.back() = b.offset(row, spec.element, b.i64(spec.vectors * lanes));
-        return next;
-      });
+      auto multiply = [&](Value begin, Value end, int64_t stride, ValueRange start) {
+        return b.loopCarried(begin, end, b.i64(stride), start, [&](Value k, ValueRange sums) {
+          SmallVector<Value> next(sums);
+          for (int64_t step = 0; step < stride; ++step) {
+            multiplyStep(rows, b.add(k, b.i64(step)), next.back(),
+                         MutableArrayRef<Value>(next).slice(step * tile, tile));
+            next.back() = b.offset(next.back(), spec.element, panelRow);
+          }
+          return next;
+        });
+      };
+      SmallVector<Value> sums = multiply(b.i64(0), wholeSteps, steps, outer);
+      return steps == 1 ? sums : multiply(wholeSteps, run, 1, sums);
     });
-    carried.pop_back();
-    return carried;
+
+    SmallVector<Value> sums(ArrayRef<Value>(carried).take_front(tile));
+    for (int64_t i = tile; i < steps * tile; ++i) {
+      Value &sum = sums[i % tile];
+      sum = isa<FloatType>(accumulator) ? Value(arith::AddFOp::create(b, sum, carried[i]))
+                                        : Value(arith::AddIOp::create(b, sum, carried[i]));
+    }
+    return sums;
   }
 
   /// True for the first `valid` columns of vector `v`.
