@@ -23,3 +23,14 @@ if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(nncc_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 endif()
 target_link_libraries(nncc_mlir INTERFACE MLIR LLVM)
+
+# MLIR's headers take most of the time of compiling a file, and they do not change: one precompiled header serves every target.
+option(NNCC_PRECOMPILE_HEADERS "Precompile MLIR's headers" ON)
+if(NNCC_PRECOMPILE_HEADERS)
+  # A precompiled header fits only one code model, so programs are compiled as libraries are.
+  set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+  add_library(nncc_mlir_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/MlirHeaders.cpp)
+  target_link_libraries(nncc_mlir_headers PRIVATE nncc_options nncc_mlir)
+  target_compile_options(nncc_mlir_headers PRIVATE -Xclang -fno-pch-timestamp)
+  target_precompile_headers(nncc_mlir_headers PRIVATE ${CMAKE_SOURCE_DIR}/cmake/MlirHeaders.h)
+endif()

@@ -3,6 +3,8 @@
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(NNCC_CCACHE ccache)
   if(NNCC_CCACHE)
+    # Precompiled headers are cached only when their defines and time macros are taken on trust.
+    set(NNCC_CCACHE ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${NNCC_CCACHE})
     set(CMAKE_C_COMPILER_LAUNCHER ${NNCC_CCACHE})
     set(CMAKE_CXX_COMPILER_LAUNCHER ${NNCC_CCACHE})
   endif()
@@ -39,4 +41,13 @@ endfunction()
 function(nncc_add_mlir_library name)
   nncc_add_library(${name} ${ARGN})
   target_link_libraries(${name} PUBLIC nncc_mlir)
+  nncc_use_mlir_headers(${name})
+endfunction()
+
+# Compiles a target that includes MLIR with the precompiled headers.
+function(nncc_use_mlir_headers name)
+  if(NNCC_PRECOMPILE_HEADERS)
+    target_compile_options(${name} PRIVATE -Xclang -fno-pch-timestamp)
+    target_precompile_headers(${name} REUSE_FROM nncc_mlir_headers)
+  endif()
 endfunction()
