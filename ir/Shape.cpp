@@ -103,9 +103,7 @@ std::string nn::describe(Type type) {
   return text;
 }
 
-Dim nn::dimOf(RankedTensorType type, unsigned index) {
-  return shapeOf(type)[index];
-}
+Dim nn::dimOf(RankedTensorType type, unsigned index) { return shapeOf(type)[index]; }
 
 Shape nn::shapeOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
@@ -170,7 +168,8 @@ Dim nn::product(ArrayRef<Dim> dims, MLIRContext *context) {
 static void appendFactors(Dim dim, CheckedSize &constant, SmallVectorImpl<Dim> &symbolic) {
   if (auto value = constantOf(dim)) {
     constant *= *value;
-  } else if (auto binary = dyn_cast<AffineBinaryOpExpr>(dim); binary && dim.getKind() == AffineExprKind::Mul) {
+  } else if (auto binary = dyn_cast<AffineBinaryOpExpr>(dim);
+             binary && dim.getKind() == AffineExprKind::Mul) {
     appendFactors(binary.getLHS(), constant, symbolic);
     appendFactors(binary.getRHS(), constant, symbolic);
   } else {
@@ -262,8 +261,7 @@ bool nn::sameLogicalType(Type a, Type b) {
 }
 
 bool nn::sameLogicalTypes(TypeRange a, TypeRange b) {
-  return a.size() == b.size() &&
-         llvm::all_of(llvm::zip(a, b), [](auto pair) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
            return sameLogicalType(std::get<0>(pair), std::get<1>(pair));
          });
 }
@@ -311,6 +309,10 @@ Dim nn::windowOutput(Dim input, const WindowDim &window) {
       --count;
     return constantDim(input.getContext(), count);
   }
+  // The same rule for a named dim, where windows overlap so little that it always applies: the
+  // windows are those that start in the input or its leading padding.
+  if (window.ceilMode && offset - window.padBegin > -window.stride)
+    return (input + window.padBegin).ceilDiv(window.stride);
   Dim span = input + offset;
   return (window.ceilMode ? span.ceilDiv(window.stride) : span.floorDiv(window.stride)) + 1;
 }

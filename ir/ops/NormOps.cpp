@@ -107,27 +107,16 @@ LogicalResult InstanceNormOp::inferReturnTypes(MLIRContext *, std::optional<Loca
   return appendType(loc, shapeOf(x), x.getElementType(), types);
 }
 
-static LogicalResult inferSoftmax(std::optional<Location> loc, ValueRange operands, int64_t axis,
-                                  SmallVectorImpl<Type> &types) {
-  auto x = cast<RankedTensorType>(operands[0].getType());
+/// The result type is x's, by the definition; the axis is left to check.
+template <typename Op>
+static LogicalResult verifySoftmax(Op op) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  int64_t axis = op.getAxis();
   if (axis < 0 || axis >= x.getRank())
-    return emitOptionalError(loc, "softmax_c1: axis ", axis, " is not a dimension of ",
-                             describe(x));
-  return inferSameType(loc, operands, types);
+    return op.emitOpError("softmax_c1: axis ")
+           << axis << " is not a dimension of " << describe(x);
+  return success();
 }
 
-LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
-                                          ValueRange operands, DictionaryAttr attributes,
-                                          OpaqueProperties properties, RegionRange regions,
-                                          SmallVectorImpl<Type> &types) {
-  return inferSoftmax(loc, operands, Adaptor(operands, attributes, properties, regions).getAxis(),
-                      types);
-}
-
-LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
-                                             ValueRange operands, DictionaryAttr attributes,
-                                             OpaqueProperties properties, RegionRange regions,
-                                             SmallVectorImpl<Type> &types) {
-  return inferSoftmax(loc, operands, Adaptor(operands, attributes, properties, regions).getAxis(),
-                      types);
-}
+LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this); }
+LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this); }

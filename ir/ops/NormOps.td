@@ -91,10 +91,12 @@ def NN_InstanceNormOp : NN_AffineNormOp<"instance_norm", (ins DefaultValuedAttr<
   }];
 }
 
-class NN_SoftmaxLikeOp<string mnemonic> : NN_InferredOp<mnemonic> {
+// The result has x's type, which the text form names once.
+class NN_SoftmaxLikeOp<string mnemonic> : NN_InferredOp<mnemonic, [AllTypesMatch<["x", "result"]>]> {
   let arguments = (ins NN_FloatTensor:$x, I64Attr:$axis);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
 }
 
 def NN_SoftmaxOp : NN_SoftmaxLikeOp<"softmax"> {

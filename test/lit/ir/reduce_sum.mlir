@@ -1,0 +1,9 @@
+// nn.reduce_sum: its text form.
+// RUN: nncc-opt %s | nncc-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @example
+// CHECK: nn.reduce_sum %{{.*}} {axes = array<i64: 1>, keepdims} : tensor<4x8xf32> -> tensor<4x1xf32>
+func.func @example(%x: tensor<4x8xf32>) -> (tensor<4x1xf32>) {
+  %y = nn.reduce_sum %x {axes = array<i64: 1>, keepdims} : tensor<4x8xf32> -> tensor<4x1xf32>
+  return %y : tensor<4x1xf32>
+}

@@ -1,0 +1,18 @@
+// What is refused, and the constraint that each message names.
+// RUN: nncc-opt %s -split-input-file -verify-diagnostics
+
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+2 {{rms_norm_c1: dims must be at least 1 and at most the rank of f32[4, 8], found 0}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = nn.rms_norm %x {dims = 0} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>, %s: tensor<8xf32>) {
+  // expected-error@+2 {{rms_norm_c2: scale must have shape [4, 8] and x's element type, found f32[8]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = nn.rms_norm %x scale %s {dims = 2} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  return
+}

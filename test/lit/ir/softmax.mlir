@@ -1,0 +1,9 @@
+// nn.softmax: its text form.
+// RUN: nncc-opt %s | nncc-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @example
+// CHECK: nn.softmax %{{.*}} {axis = 1 : i64} : tensor<4x8xf32>
+func.func @example(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>) {
+  %y = nn.softmax %x {axis = 1} : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
