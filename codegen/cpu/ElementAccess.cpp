@@ -71,6 +71,17 @@ unsigned codegen::widestElementBits(nn::KernelOp kernel) {
   return bits;
 }
 
+unsigned codegen::narrowestElementBits(nn::KernelOp kernel) {
+  unsigned bits = 64;
+  auto visit = [&](TypeRange types) {
+    for (Type type : types)
+      bits = std::min(bits, std::max(8u, cast<RankedTensorType>(type).getElementTypeBitWidth()));
+  };
+  visit(kernel.getBlock().getArgumentTypes());
+  visit(kernel.getResultTypes());
+  return bits;
+}
+
 void codegen::hoistInvariants(scf::ForOp loop) {
   moveLoopInvariantCode(
       {&loop.getRegion()},
@@ -147,6 +158,17 @@ const TensorView &KernelOperands::view(Value tensor) {
   return views[tensor] = b.view(cast<RankedTensorType>(tensor.getType()), pointer);
 }
 
+/// Rounds what was widened from half precision, and gives a bool its byte.
+static Value toStorage(KernelBuilder &b, Type storage, Value value) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  Type stored = vector ? Type(vector.clone(storage)) : storage;
+  if (value.getType() == stored)
+    return value;
+  if (isa<FloatType>(storage))
+    return arith::TruncFOp::create(b, stored, value);
+  return arith::ExtUIOp::create(b, stored, value);
+}
+
 void KernelOperands::store(unsigned index, ValueRange position, Value value, int laneDim, Value mask) {
   store(results[index], position, value, laneDim, mask);
 }
@@ -154,26 +176,24 @@ void KernelOperands::store(unsigned index, ValueRange position, Value value, int
 void KernelOperands::store(const TensorView &view, ValueRange index, Value value, int laneDim,
                            Value mask) {
   Type storage = view.storage();
-  auto vector = dyn_cast<VectorType>(value.getType());
-  Type stored = vector ? Type(vector.clone(storage)) : storage;
-  if (value.getType() != stored) {
-    if (isa<FloatType>(storage))
-      value = arith::TruncFOp::create(b, stored, value);
-    else
-      value = arith::ExtUIOp::create(b, stored, value);
-  }
   Value pointer = b.offset(view.pointer, storage, elementOffset(b, view, index));
-  if (!vector) {
-    b.store(value, pointer);
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector || isConstantIntValue(view.strides[laneDim], 1)) {
+    storeAt(view, pointer, value, mask);
     return;
   }
-  if (isConstantIntValue(view.strides[laneDim], 1)) {
-    b.storeVector(value, pointer, mask);
-    return;
-  }
+  value = toStorage(b, storage, value);
   int64_t lanes = vector.getNumElements();
   LLVM::masked_scatter::create(b, value, lanePointers(b, pointer, storage, view.strides[laneDim], lanes),
                                mask ? mask : allLanes(b, lanes), storage.getIntOrFloatBitWidth() / 8);
+}
+
+void KernelOperands::storeAt(const TensorView &view, Value pointer, Value value, Value mask) {
+  value = toStorage(b, view.storage(), value);
+  if (isa<VectorType>(value.getType()))
+    b.storeVector(value, pointer, mask);
+  else
+    b.store(value, pointer);
 }
 
 void KernelOperands::reportOutOfRange(Value isBad) {
@@ -191,6 +211,10 @@ void KernelOperands::reportOutOfRange(Value isBad) {
 
 Value KernelOperands::status() {
   return statusPointer ? b.load(b.getI32Type(), statusPointer) : Value();
+}
+
+bool KernelOperands::isStatus(Operation *access) {
+  return statusPointer && llvm::is_contained(access->getOperands(), statusPointer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,9 +271,60 @@ Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
     return readMemory(operands.view(tensor), index, laneDim);
   if (auto elementwise = dyn_cast<nn::ElementwiseOpInterface>(op))
     return computeElementwise(elementwise, index, laneDim);
-  if (auto reorder = dyn_cast<nn::ReorderOp>(op))
-    return evaluate(reorder.getInput(), index, laneDim);
-  llvm_unreachable("isReadable was not asked");
+  if (lanes > 1 && laneDim >= 0 && !movesLanes(op, laneDim))
+    return computeLanes(tensor, index, laneDim);
+  return computeMovement(cast<nn::MovementOpInterface>(op), index, laneDim);
+}
+
+bool ElementReader::movesLanes(Operation *op, int laneDim) {
+  auto movement = dyn_cast<nn::MovementOpInterface>(op);
+  return movement && llvm::all_of(llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
+    return movement.laneSource(operand, laneDim).kind != nn::LaneSource::Kind::Scattered;
+  });
+}
+
+int ElementReader::operandLane(Operation *op, unsigned operand, int laneDim) {
+  if (laneDim < 0)
+    return -1;
+  nn::LaneSource source = cast<nn::MovementOpInterface>(op).laneSource(operand, laneDim);
+  return source.kind == nn::LaneSource::Kind::Along ? static_cast<int>(source.dim) : -1;
+}
+
+Value ElementReader::computeMovement(nn::MovementOpInterface op, ArrayRef<Value> index, int laneDim) {
+  Block *block = b.getInsertionBlock();
+  auto load = [&](unsigned operand, ValueRange position) {
+    // What is computed inside a branch is not known outside of it.
+    bool isInBranch = b.getInsertionBlock() != block;
+    auto before = isInBranch ? known : std::map<Key, Value>();
+    Value value = evaluate(op->getOperand(operand), SmallVector<Value>(position),
+                           operandLane(op, operand, laneDim));
+    if (isInBranch)
+      known = std::move(before);
+    return value;
+  };
+  auto extent = [&](nn::Dim dim) { return b.dim(dim); };
+  auto report = [&](Value isOutOfRange) { operands.reportOutOfRange(isOutOfRange); };
+  nn::MovementAccess access{b, b.getLoc(), b.getI64Type(), index, load, extent, report};
+  return op.buildElement(access);
+}
+
+/// Lane by lane, for vectors whose elements come from anywhere.
+Value ElementReader::computeLanes(Value tensor, ArrayRef<Value> index, int laneDim) {
+  Value vector;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    SmallVector<Value> position(index);
+    position[laneDim] = b.add(index[laneDim], b.i64(lane));
+    // A lane that is masked out may lie outside; the first lane never does.
+    if (mask && lane > 0)
+      position[laneDim] = b.select(vector::ExtractOp::create(b, mask, lane), position[laneDim],
+                                   index[laneDim]);
+    Value element = ElementReader(operands).read(tensor, position);
+    if (!vector)
+      vector = splat(element);
+    else
+      vector = vector::InsertOp::create(b, element, vector, lane);
+  }
+  return vector;
 }
 
 Value ElementReader::computeElementwise(nn::ElementwiseOpInterface op, ArrayRef<Value> index,

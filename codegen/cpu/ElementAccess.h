@@ -30,10 +30,15 @@ public:
   void store(const TensorView &view, mlir::ValueRange index, mlir::Value value, int laneDim = -1,
              mlir::Value mask = {});
 
+  /// As store, for an element or vector at a given address.
+  void storeAt(const TensorView &view, mlir::Value pointer, mlir::Value value, mlir::Value mask = {});
+
   /// Makes the kernel return KernelIndexOutOfRange when `isBad` (i1) holds for any element.
   void reportOutOfRange(mlir::Value isBad);
   /// What the kernel returns; null when nothing can go wrong.
   mlir::Value status();
+  /// True for accesses to the status, which is no tensor.
+  bool isStatus(mlir::Operation *access);
 
 private:
   llvm::DenseMap<mlir::Value, TensorView> views;
@@ -59,6 +64,11 @@ public:
 
   mlir::Value splat(mlir::Value scalar);
 
+  /// True when vectors along `laneDim` of the result of `op` (a movement) are vectors or single elements of its operands.
+  static bool movesLanes(mlir::Operation *op, int laneDim);
+  /// The dimension of an operand along which those vectors lie; -1 for a single element.
+  static int operandLane(mlir::Operation *op, unsigned operand, int laneDim);
+
 private:
   /// Constants count by value, others by identity.
   using Key = std::vector<std::pair<const void *, int64_t>>;
@@ -67,6 +77,8 @@ private:
   mlir::Value evaluate(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim);
   mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim);
   mlir::Value computeElementwise(nn::ElementwiseOpInterface op, llvm::ArrayRef<mlir::Value> index, int laneDim);
+  mlir::Value computeMovement(nn::MovementOpInterface op, llvm::ArrayRef<mlir::Value> index, int laneDim);
+  mlir::Value computeLanes(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim);
   mlir::Value readMemory(const TensorView &view, llvm::ArrayRef<mlir::Value> index, int laneDim);
 
   KernelBuilder &b;
@@ -84,6 +96,8 @@ mlir::Value widen(KernelBuilder &b, mlir::Value value);
 /// Elements from the start of `view` to the element at `index`, packed layouts included.
 mlir::Value elementOffset(KernelBuilder &b, const TensorView &view, mlir::ValueRange index);
 
+/// Bits of the narrowest element that `kernel` loads or stores.
+unsigned narrowestElementBits(nn::KernelOp kernel);
 /// Bits of the widest element that the body of `kernel` computes with: what decides the lanes of its vectors.
 unsigned widestElementBits(nn::KernelOp kernel);
 

@@ -12,15 +12,27 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
                                              const CpuTarget &target) {
   KernelBuilder builder(kernel.getLoc(), OpBuilder(module.getContext()), target, module);
   Operation *anchor = nn::anchorOf(kernel);
+  // A copy: its body hands operands on.
   if (!anchor)
-    return kernel.emitOpError("has an empty body");
+    return emitElementwise(builder, kernel, symbol);
   return llvm::TypeSwitch<Operation *, FailureOr<EmittedKernel>>(anchor)
       .Case<nn::ConvOp>([&](nn::ConvOp conv) {
         return nn::isDepthwise(conv) ? emitDepthwiseConv(builder, kernel, symbol)
                                      : emitConv(builder, kernel, symbol);
       })
       .Case<nn::MatmulOp>([&](auto) { return emitMatmul(builder, kernel, symbol); })
-      .Case<nn::MaxPoolOp, nn::AvgPoolOp>([&](auto) { return emitPool(builder, kernel, symbol); })
+      .Case<nn::ConvTransposeOp>([&](auto) { return emitConvTranspose(builder, kernel, symbol); })
+      .Case<nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>(
+          [&](auto) { return emitPool(builder, kernel, symbol); })
+      .Case<nn::RecurrenceOp, nn::RnnOp, nn::LstmOp, nn::GruOp>(
+          [&](auto) { return emitRecurrence(builder, kernel, symbol); })
+      .Case<nn::AttentionOp>([&](auto) { return emitAttention(builder, kernel, symbol); })
+      .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(builder, kernel, symbol); })
+      .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(builder, kernel, symbol); })
+      .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>(
+          [&](auto) { return emitNormalisation(builder, kernel, symbol); })
+      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>(
+          [&](auto) { return emitElementwise(builder, kernel, symbol); })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CPU emitter";
       });

@@ -1,4 +1,4 @@
-// Max and average pools as kernels of their own: nn.max_pool and nn.avg_pool with an elementwise prologue and epilogue.
+// Max and average pools as kernels of their own: nn.max_pool, nn.avg_pool and the adaptive ones with an elementwise prologue and epilogue.
 //
 // Channels-last tensors hold the channels of a position side by side, so that a window reduces vectors of channels. In row-major
 // order the channels lie far apart and each output is reduced by itself.

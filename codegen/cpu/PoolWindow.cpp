@@ -19,23 +19,30 @@ public:
   PoolWindow(KernelBuilder &b, Operation *pool, ValueRange output, ValueRange extents,
              TypeRange types, PoolLoader load)
       : b(b), pool(pool), extents(extents), types(types), load(load),
-        isMax(isa<nn::MaxPoolOp>(pool)) {
+        isMax(isa<nn::MaxPoolOp, nn::AdaptiveMaxPoolOp>(pool)) {
     llvm::TypeSwitch<Operation *>(pool)
         .Case<nn::MaxPoolOp>([&](auto op) { readDims(op); })
         .Case<nn::AvgPoolOp>([&](auto op) {
           readDims(op);
           countsPadding = op.getCountIncludePad();
-        });
+        })
+        .Case<nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>([&](auto op) { readParts(op, output); });
     auto input = cast<RankedTensorType>(pool->getOperand(0).getType());
     auto result = cast<RankedTensorType>(pool->getResult(0).getType());
     isUnsigned = input.getElementType().isUnsignedInteger();
     for (auto [i, dim] : llvm::enumerate(dims)) {
+      if (!partEnds.empty()) {
+        staysInside.push_back(true);
+        continue;
+      }
       starts.push_back(b.sub(b.mul(output[i], b.i64(dim.stride)), b.i64(dim.padBegin)));
       staysInside.push_back(neverLeaves(dim, nn::dimOf(input, i + 2), nn::dimOf(result, i + 2)));
     }
   }
 
   SmallVector<Value> emit() {
+    if (!partEnds.empty())
+      return emitParts();
     int64_t loads = types.size();
     for (const nn::WindowDim &dim : dims)
       loads *= dim.kernel;
@@ -59,6 +66,25 @@ private:
     for (size_t i = 0; i < op.getKernel().size(); ++i)
       dims.push_back({op.getKernel()[i], op.getStrides()[i], op.getDilations()[i],
                       op.getPadsBegin()[i], op.getPadsEnd()[i], op.getCeilMode()});
+  }
+
+  /// Output i of an adaptive pool covers i * in / out up to the ceiling of (i + 1) * in / out. Where `out` divides `in` that is
+  /// a window like others.
+  template <typename Op> void readParts(Op op, ValueRange output) {
+    auto input = cast<RankedTensorType>(op.getX().getType());
+    bool isEven = true;
+    for (auto [i, parts] : llvm::enumerate(op.getOutputSize())) {
+      std::optional<int64_t> extent = nn::constantOf(nn::dimOf(input, i + 2));
+      isEven &= extent && *extent % parts == 0;
+      int64_t size = extent ? *extent / parts : 1;
+      dims.push_back({size, size, 1, 0, 0, false});
+    }
+    if (isEven)
+      return;
+    for (auto [i, parts] : llvm::enumerate(op.getOutputSize())) {
+      starts.push_back(b.div(b.mul(output[i], extents[i]), b.i64(parts)));
+      partEnds.push_back(b.ceilDiv(b.mul(b.add(output[i], b.i64(1)), extents[i]), b.i64(parts)));
+    }
   }
 
   static int64_t reachOf(const nn::WindowDim &dim) { return *dim.dilatedKernel().get(); }
@@ -229,6 +255,15 @@ private:
     return finish(emitLoop(begins, ends, position, identities()), b.max(count, b.i64(1)));
   }
 
+  /// The window of an adaptive pool.
+  SmallVector<Value> emitParts() {
+    SmallVector<Value> begins(dims.size(), b.i64(0)), ends;
+    for (auto [start, end] : llvm::zip(starts, partEnds))
+      ends.push_back(b.sub(end, start));
+    SmallVector<Value> position;
+    return finish(emitLoop(begins, ends, position, identities()), b.product(ends));
+  }
+
   SmallVector<Value> emitLoop(ArrayRef<Value> begins, ArrayRef<Value> ends,
                               SmallVector<Value> &position, ValueRange sums) {
     size_t i = position.size();
@@ -254,6 +289,7 @@ private:
   bool isMax, isUnsigned = false, countsPadding = false;
   SmallVector<nn::WindowDim> dims;
   SmallVector<Value> starts;     ///< first position of the window, possibly in the padding
+  SmallVector<Value> partEnds;   ///< of an adaptive pool with uneven windows: the end of each
   SmallVector<bool> staysInside; ///< known per dimension: no window leaves the input
 };
 

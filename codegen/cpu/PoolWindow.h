@@ -9,7 +9,7 @@ namespace nncc::codegen {
 /// Gives the values at a spatial position of the pool's input.
 using PoolLoader = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange position)>;
 
-/// Reduces the window of `pool` (nn.max_pool or nn.avg_pool) that ends up at the spatial position `output`. `load` returns one
+/// Reduces the window of `pool` (nn.max_pool, nn.avg_pool or an adaptive one) that ends up at the spatial position `output`. `load` returns one
 /// value of each of `types` (scalars or vectors), and is asked for positions inside `inputExtents` only: at the borders the
 /// loops over the window are shorter. The results have the same types.
 llvm::SmallVector<mlir::Value> emitPoolWindow(KernelBuilder &b, mlir::Operation *pool, mlir::ValueRange output,

@@ -3,11 +3,12 @@
 #include "test/unit/codegen/KernelHarness.h"
 
 #include "codegen/cpu/CompileModule.h"
+#include "codegen/cpu/EmitKernel.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -77,9 +78,7 @@ Lowered lower(MLIRContext &context, const std::string &text, StringRef level) {
   return lowered;
 }
 
-} // namespace
-
-std::unique_ptr<MLIRContext> test::makeContext() {
+std::unique_ptr<MLIRContext> makeContext() {
   auto context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   context->loadDialect<nn::NNDialect, func::FuncDialect, scf::SCFDialect, arith::ArithDialect,
                        math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect,
@@ -87,10 +86,23 @@ std::unique_ptr<MLIRContext> test::makeContext() {
   return context;
 }
 
-CompiledKernel::CompiledKernel(const std::string &text, StringRef level) : context(makeContext()) {
-  Lowered lowered = lower(*context, text, level);
+} // namespace
+
+struct CompiledKernel::State {
+  std::unique_ptr<MLIRContext> context = makeContext();
+  OwningOpRef<ModuleOp> source;
+  EmittedKernel emitted;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+
+  int64_t evaluate(nn::Dim dim, const std::vector<int64_t> &dims) const;
+};
+
+CompiledKernel::CompiledKernel(const std::string &text, StringRef level)
+    : state(std::make_unique<State>()) {
+  Lowered lowered = lower(*state->context, text, level);
   SmallVector<char, 0> object = valueOrStop(
       generateCode(*lowered.module, lowered.target, CompileOptions{}, MachineCode::Object));
+  std::unique_ptr<llvm::orc::LLJIT> &jit = state->jit;
   jit = valueOrStop(llvm::orc::LLJITBuilder().create());
   jit->getMainJITDylib().addGenerator(
       valueOrStop(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
@@ -98,9 +110,11 @@ CompiledKernel::CompiledKernel(const std::string &text, StringRef level) : conte
   llvm::cantFail(jit->addObjectFile(
       llvm::MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size()), kSymbol)));
   function = valueOrStop(jit->lookup(kSymbol)).toPtr<rt::CpuKernel>();
-  source = std::move(lowered.source);
-  emitted = lowered.emitted;
+  state->source = std::move(lowered.source);
+  state->emitted = lowered.emitted;
 }
+
+CompiledKernel::~CompiledKernel() = default;
 
 std::string test::assemblyOf(const std::string &text, StringRef level) {
   std::unique_ptr<MLIRContext> context = makeContext();
@@ -110,7 +124,7 @@ std::string test::assemblyOf(const std::string &text, StringRef level) {
   return std::string(code.data(), code.size());
 }
 
-int64_t CompiledKernel::evaluate(nn::Dim dim, const std::vector<int64_t> &dims) const {
+int64_t CompiledKernel::State::evaluate(nn::Dim dim, const std::vector<int64_t> &dims) const {
   // Each symbol stands for a named dim; its value is found by the dim's place in nn.dims.
   SmallVector<AffineExpr> symbols;
   auto list = source.get()->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr);
@@ -128,11 +142,11 @@ int64_t CompiledKernel::evaluate(nn::Dim dim, const std::vector<int64_t> &dims) 
 }
 
 int64_t CompiledKernel::tasks(const std::vector<int64_t> &dims) const {
-  return evaluate(emitted.tasks, dims);
+  return state->evaluate(state->emitted.tasks, dims);
 }
 
 int64_t CompiledKernel::scratchBytes(const std::vector<int64_t> &dims) const {
-  return evaluate(emitted.scratchBytes, dims);
+  return state->evaluate(state->emitted.scratchBytes, dims);
 }
 
 int32_t CompiledKernel::runWhole(std::vector<void *> args, const std::vector<int64_t> &dims) const {

@@ -4,10 +4,8 @@
 
 #include "test/unit/codegen/GuardedBuffer.h"
 
-#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/CpuTarget.h"
 #include "runtime/KernelAbi.h"
-
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 #include <memory>
 #include <string>
@@ -17,8 +15,9 @@ namespace nncc::codegen::test {
 
 class CompiledKernel {
 public:
-  /// Compiles the first nn.kernel of the module `text`; an error fails the test and throws.
+  /// Compiles the first nn.kernel of the module `text`; an error fails the test program.
   explicit CompiledKernel(const std::string &text, llvm::StringRef level = "native");
+  ~CompiledKernel();
 
   int64_t tasks(const std::vector<int64_t> &dims = {}) const;
   int64_t scratchBytes(const std::vector<int64_t> &dims = {}) const;
@@ -30,17 +29,10 @@ public:
               unsigned seed = 1) const;
 
 private:
-  int64_t evaluate(nn::Dim dim, const std::vector<int64_t> &dims) const;
-
-  std::unique_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp> source;
-  EmittedKernel emitted;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  struct State; // holds what belongs to MLIR and LLVM
+  std::unique_ptr<State> state;
   rt::CpuKernel function = nullptr;
 };
-
-/// A module with the dialects that the emitters write loaded.
-std::unique_ptr<mlir::MLIRContext> makeContext();
 
 /// The assembly of the kernel for a CPU level.
 std::string assemblyOf(const std::string &text, llvm::StringRef level);
