@@ -1,0 +1,308 @@
+// Walks @prepare and @infer and writes down buffers, kernels and steps; see ProgramBuilder.h.
+
+#include "codegen/ProgramBuilder.h"
+
+#include "codegen/SizeExprBuilder.h"
+#include "codegen/cpu/EmitKernel.h"
+#include "ir/Cost.h"
+#include "ir/View.h"
+#include "passes/Passes.h"
+#include "runtime/ProgramJson.h"
+
+#include "mlir/IR/AsmState.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+
+namespace {
+
+RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// "lenet.nn:12:7", the first place in a file that the location knows.
+std::string sourceOf(Location loc) {
+  auto place = LocationAttr(loc).findInstanceOf<FileLineColLoc>();
+  if (!place)
+    return "";
+  return place.getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
+         std::to_string(place.getColumn());
+}
+
+/// A text that two kernels share exactly when one function serves both: the name, the types of the arguments and the ops.
+std::string kernelKey(nn::KernelOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  AsmState state(kernel, OpPrintingFlags().useLocalScope());
+  os << kernel.getKernelName() << "(";
+  llvm::interleaveComma(kernel.getBlock().getArgumentTypes(), os);
+  os << ")";
+  for (Operation &op : kernel.getBlock()) {
+    os << "\n";
+    op.print(os, state);
+  }
+  return text;
+}
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(ModuleOp model, const CpuTarget &target) : model(model), target(target) {}
+
+  FailureOr<CompiledKernels> build();
+
+private:
+  LogicalResult addDims();
+  LogicalResult addParameters();
+  LogicalResult addEntryPoint(func::FuncOp function);
+  LogicalResult addArguments(func::FuncOp function, rt::EntryPoint &entry);
+  LogicalResult addResultBuffers(func::FuncOp function, rt::EntryPoint &entry);
+  LogicalResult addStep(nn::KernelOp kernel, rt::EntryPoint &entry);
+  FailureOr<uint32_t> addKernel(nn::KernelOp kernel);
+  std::string uniqueSymbol(StringRef name);
+
+  FailureOr<uint32_t> addBuffer(Location loc, rt::BufferKind kind, RankedTensorType type, StringRef name);
+  /// Where `value` lies. Views lie where their source does.
+  FailureOr<rt::BufferRef> bufferOf(Value value);
+  FailureOr<rt::SizeExpr> sizeExpr(Location loc, nn::Dim dim, StringRef what);
+
+  ModuleOp model;
+  const CpuTarget &target;
+  CompiledKernels compiled;
+  std::vector<std::string> dimNames;
+  llvm::StringMap<uint32_t> parameters, constants;
+  llvm::DenseMap<Value, rt::BufferRef> places; ///< of the entry point at hand
+  llvm::StringMap<uint32_t> kernelsByKey;
+  std::vector<EmittedKernel> emitted;          ///< per kernel of the program
+  llvm::StringSet<> symbols;
+};
+
+} // namespace
+
+FailureOr<CompiledKernels> ProgramBuilder::build() {
+  rt::Program &program = compiled.program;
+  program.modelName = model.getSymName().value_or("model").str();
+  compiled.kernels = ModuleOp::create(model.getLoc());
+  if (Attribute dims = model->getAttr(nn::NNDialect::kDimsAttr))
+    (*compiled.kernels)->setAttr(nn::NNDialect::kDimsAttr, dims);
+  if (failed(addDims()) || failed(addParameters()))
+    return failure();
+  for (StringRef name : {passes::kPrepareFunction, passes::kInferFunction})
+    if (auto function = model.lookupSymbol<func::FuncOp>(name))
+      if (failed(addEntryPoint(function)))
+        return failure();
+
+  // The build is known by everything that decides how prepared constants look: the program, the kernels and the target.
+  std::string text = rt::writeProgramJson(program) + target.level + target.cpu;
+  SmallVector<StringRef> keys(kernelsByKey.keys());
+  llvm::sort(keys);
+  for (StringRef key : keys)
+    text += key;
+  program.buildId = llvm::utohexstr(llvm::xxh3_64bits(text), true);
+
+  if (Result<void> verified = rt::verifyProgram(program); !verified)
+    return model.emitError(verified.error().message);
+  return std::move(compiled);
+}
+
+LogicalResult ProgramBuilder::addDims() {
+  auto dims = model->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr);
+  if (!dims)
+    return success();
+  for (auto dim : dims.getAsRange<nn::DimAttr>()) {
+    compiled.program.dims.push_back({dim.getName().str(), dim.getMin(), dim.getMax()});
+    dimNames.push_back(dim.getName().str());
+  }
+  return success();
+}
+
+LogicalResult ProgramBuilder::addParameters() {
+  for (auto parameter : model.getOps<nn::ParameterOp>()) {
+    auto type = cast<RankedTensorType>(parameter.getType());
+    FailureOr<uint32_t> buffer =
+        addBuffer(parameter.getLoc(), rt::BufferKind::Parameter, type, parameter.getSymName());
+    if (failed(buffer))
+      return failure();
+    parameters[parameter.getSymName()] = *buffer;
+  }
+  return success();
+}
+
+LogicalResult ProgramBuilder::addEntryPoint(func::FuncOp function) {
+  places.clear();
+  rt::EntryPoint entry;
+  entry.name = function.getName().str();
+  if (failed(addArguments(function, entry)) || failed(addResultBuffers(function, entry)))
+    return failure();
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (auto kernel = dyn_cast<nn::KernelOp>(op)) {
+      if (failed(addStep(kernel, entry)))
+        return failure();
+    } else if (!isa<nn::GetParameterOp>(op) && !nn::isView(&op) && !op.use_empty()) {
+      return op.emitOpError("is neither a kernel nor a view; form-kernels must run before");
+    }
+  }
+  compiled.program.entryPoints.push_back(std::move(entry));
+  return success();
+}
+
+LogicalResult ProgramBuilder::addArguments(func::FuncOp function, rt::EntryPoint &entry) {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (auto name = function.getArgAttrOfType<StringAttr>(index, passes::kConstantAttr)) {
+      auto constant = constants.find(name.getValue());
+      if (constant == constants.end())
+        return function.emitOpError("reads the constant '") << name.getValue() << "', which @prepare does not return";
+      places[argument] = {constant->second, 0};
+      continue;
+    }
+    auto name = function.getArgAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttr);
+    FailureOr<uint32_t> buffer =
+        addBuffer(argument.getLoc(), rt::BufferKind::Input, tensorTypeOf(argument),
+                  name ? name.getValue() : StringRef("input" + std::to_string(index)));
+    if (failed(buffer))
+      return failure();
+    places[argument] = {*buffer, 0};
+    entry.inputs.push_back(*buffer);
+  }
+  return success();
+}
+
+/// What the entry point returns is written straight into its output or constant.
+LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryPoint &entry) {
+  Operation *returned = function.getBody().front().getTerminator();
+  for (OpOperand &operand : returned->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    Value source = nn::viewedValue(operand.get());
+    if (!source.getDefiningOp<nn::KernelOp>() || places.contains(source))
+      return function.emitOpError("returns, as result ")
+             << index << ", what no kernel writes for it alone; form-kernels must run before";
+    auto constant = function.getResultAttrOfType<StringAttr>(index, passes::kConstantAttr);
+    auto name = function.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttr);
+    std::string publicName = constant ? constant.str() : name ? name.str() : "output" + std::to_string(index);
+    FailureOr<uint32_t> buffer =
+        addBuffer(source.getLoc(), constant ? rt::BufferKind::Constant : rt::BufferKind::Output,
+                  tensorTypeOf(operand.get()), publicName);
+    if (failed(buffer))
+      return failure();
+    if (constant)
+      constants[publicName] = *buffer;
+    places[source] = {*buffer, 0};
+    entry.outputs.push_back(*buffer);
+  }
+  return success();
+}
+
+LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry) {
+  FailureOr<uint32_t> index = addKernel(kernel);
+  if (failed(index))
+    return failure();
+  rt::Step step;
+  step.kernel = *index;
+  step.resultCount = kernel.getNumResults();
+  step.trafficBytes = 0;
+  auto addArgument = [&](Value value) -> LogicalResult {
+    FailureOr<rt::BufferRef> place = bufferOf(value);
+    FailureOr<rt::SizeExpr> bytes = sizeExpr(kernel.getLoc(), nn::sizeBytesOf(tensorTypeOf(value)), "an operand's size");
+    if (failed(place) || failed(bytes))
+      return failure();
+    step.args.push_back(*place);
+    step.trafficBytes = step.trafficBytes + *bytes;
+    return success();
+  };
+  for (Value input : kernel.getInputs())
+    if (failed(addArgument(input)))
+      return failure();
+  if (std::optional<uint64_t> operand = kernel.getInPlace())
+    places[kernel.getResult(0)] = step.args[*operand];
+  for (Value result : kernel.getResults()) {
+    if (!places.contains(result)) {
+      FailureOr<uint32_t> buffer = addBuffer(kernel.getLoc(), rt::BufferKind::Arena, tensorTypeOf(result), "");
+      if (failed(buffer))
+        return failure();
+      places[result] = {*buffer, 0};
+    }
+    if (failed(addArgument(result)))
+      return failure();
+  }
+  FailureOr<rt::SizeExpr> tasks = sizeExpr(kernel.getLoc(), emitted[*index].tasks, "the number of tasks");
+  FailureOr<rt::SizeExpr> flops = sizeExpr(kernel.getLoc(), nn::flopsOf(kernel), "the number of operations");
+  if (failed(tasks) || failed(flops))
+    return failure();
+  step.tasks = *tasks;
+  step.flops = *flops;
+  entry.steps.push_back(std::move(step));
+  return success();
+}
+
+FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel) {
+  std::string key = kernelKey(kernel);
+  if (auto known = kernelsByKey.find(key); known != kernelsByKey.end())
+    return known->second;
+  std::string symbol = uniqueSymbol(kernel.getKernelName());
+  FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, *compiled.kernels, target);
+  if (failed(code))
+    return failure();
+  FailureOr<rt::SizeExpr> scratch = sizeExpr(kernel.getLoc(), code->scratchBytes, "the scratch memory");
+  if (failed(scratch))
+    return failure();
+  uint32_t index = compiled.program.kernels.size();
+  compiled.program.kernels.push_back(
+      {kernel.getKernelName().str(), symbol, sourceOf(kernel.getLoc()), *scratch});
+  emitted.push_back(*code);
+  kernelsByKey[key] = index;
+  return index;
+}
+
+std::string ProgramBuilder::uniqueSymbol(StringRef name) {
+  std::string symbol = name.str();
+  for (unsigned number = 2; !symbols.insert(symbol).second; ++number)
+    symbol = name.str() + "_" + std::to_string(number);
+  return symbol;
+}
+
+FailureOr<uint32_t> ProgramBuilder::addBuffer(Location loc, rt::BufferKind kind, RankedTensorType type,
+                                              StringRef name) {
+  std::optional<DType> dtype = nn::dtypeOf(type.getElementType());
+  if (!dtype)
+    return emitError(loc, "element type ") << type.getElementType() << " has no counterpart at run time";
+  rt::Buffer buffer;
+  buffer.kind = kind;
+  buffer.dtype = *dtype;
+  buffer.name = name.str();
+  for (nn::Dim dim : nn::shapeOf(type)) {
+    FailureOr<rt::SizeExpr> extent = sizeExpr(loc, dim, "a dimension");
+    if (failed(extent))
+      return failure();
+    buffer.shape.push_back(*extent);
+  }
+  FailureOr<rt::SizeExpr> bytes = sizeExpr(loc, nn::sizeBytesOf(type), "a tensor's size");
+  if (failed(bytes))
+    return failure();
+  buffer.sizeBytes = *bytes;
+  compiled.program.buffers.push_back(std::move(buffer));
+  return compiled.program.buffers.size() - 1;
+}
+
+FailureOr<rt::BufferRef> ProgramBuilder::bufferOf(Value value) {
+  Value source = nn::viewedValue(value);
+  if (auto parameter = source.getDefiningOp<nn::GetParameterOp>())
+    return rt::BufferRef{parameters.lookup(parameter.getName()), 0};
+  if (auto place = places.find(source); place != places.end())
+    return place->second;
+  return emitError(value.getLoc(), "a kernel reads a value that has no buffer");
+}
+
+FailureOr<rt::SizeExpr> ProgramBuilder::sizeExpr(Location loc, nn::Dim dim, StringRef what) {
+  if (std::optional<rt::SizeExpr> expr = toSizeExpr(dim, dimNames))
+    return *expr;
+  if (!dim)
+    return emitError(loc, what) << " exceeds 2^63 - 1";
+  return emitError(loc, what) << " depends on a dim that nn.dims does not list: "
+                              << nn::toString(dim, model.getContext());
+}
+
+FailureOr<CompiledKernels> codegen::buildProgram(ModuleOp model, const CpuTarget &target) {
+  return ProgramBuilder(model, target).build();
+}
