@@ -10,7 +10,7 @@ import unittest
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
-COMPILER = ("llvm/", "llvm-c/", "mlir/", "mlir-c/", "clang/", "lld/", "ir/", "passes/", "codegen/", "frontend/")
+COMPILER = ("llvm/", "llvm-c/", "mlir/", "mlir-c/", "clang/", "lld/", "ir/", "passes/", "codegen/", "driver/", "frontend/")
 SOURCES = (".cpp", ".c", ".h", ".hpp", ".inc")
 
 

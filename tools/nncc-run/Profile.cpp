@@ -115,6 +115,11 @@ std::vector<KernelTotals> totalsByKernel(const nncc_model_info &info, const Prof
 
 } // namespace
 
+/// "lenet.nn:9:12" of a longer path.
+static std::string fileName(std::string_view source) {
+  return std::string(source.substr(source.rfind('/') + 1));
+}
+
 std::string tools::renderProfile(const nncc_model_info &info, const ProfileResult &result) {
   std::vector<KernelTotals> totals = totalsByKernel(info, result);
   KernelTotals all;
@@ -144,7 +149,7 @@ std::string tools::renderProfile(const nncc_model_info &info, const ProfileResul
                   formatFixed(total.ns > 0 ? total.bytes / total.ns : 0, 1)});
   };
   for (const KernelTotals &total : totals)
-    addRow(info.kernels[total.kernel].name, info.kernels[total.kernel].source, total);
+    addRow(info.kernels[total.kernel].name, fileName(info.kernels[total.kernel].source), total);
   table.addRule();
   addRow("total", "", all);
   return table.render() +

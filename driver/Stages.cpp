@@ -1,0 +1,108 @@
+// The middle of a compilation; see Stages.h.
+
+#include "driver/Stages.h"
+#include "codegen/cpu/CompileModule.h"
+#include "codegen/link/WriteObject.h"
+#include "driver/Diagnose.h"
+#include "driver/PhaseDump.h"
+#include "passes/Pipeline.h"
+#include "runtime/CpuLevel.h"
+
+#include "llvm/Support/TimeProfiler.h"
+
+using namespace nncc;
+using namespace nncc::driver;
+
+Result<codegen::CpuTarget> driver::findTarget(const std::string &cpu) {
+  auto target = codegen::cpuTargetNamed(cpu);
+  if (!target)
+    return userError("--cpu: " + llvm::toString(target.takeError()));
+  return std::move(*target);
+}
+
+Result<void> driver::runPasses(mlir::ModuleOp module, const codegen::CpuTarget &target,
+                               const PassOptions &options) {
+  llvm::TimeTraceScope trace("passes");
+  mlir::PassManager passes(module.getContext());
+  if (options.configure && failed(options.configure(passes)))
+    return userError("the flags for passes do not fit together");
+  if (!options.dumpFolder.empty()) {
+    auto dump = createPhaseDump(options.dumpFolder);
+    if (!dump)
+      return dump.error();
+    passes.addInstrumentation(std::move(*dump));
+  }
+  constexpr unsigned kFloatBits = 32;
+  passes::CpuPipelineOptions cpu;
+  cpu.lanes = target.lanes(kFloatBits);
+  cpu.columns = target.lanes(kFloatBits) * target.tileVectors();
+  passes::buildCpuPipeline(passes, cpu);
+
+  DiagnosticText diagnostics(*module.getContext());
+  if (failed(passes.run(module)))
+    return diagnostics.take(ErrorKind::User, "a pass failed without saying why");
+  return {};
+}
+
+Result<codegen::CompiledKernels> driver::buildProgram(mlir::ModuleOp module,
+                                                      const codegen::CpuTarget &target) {
+  llvm::TimeTraceScope trace("program");
+  DiagnosticText diagnostics(*module.getContext());
+  auto compiled = codegen::buildProgram(module, target);
+  if (failed(compiled))
+    return diagnostics.take(ErrorKind::User, "a kernel could not be generated");
+  return std::move(*compiled);
+}
+
+Result<LlvmKernels> driver::translateKernels(mlir::ModuleOp kernels,
+                                             const codegen::CpuTarget &target, unsigned optLevel,
+                                             size_t variantIndex) {
+  DiagnosticText diagnostics(*kernels.getContext());
+  {
+    llvm::TimeTraceScope trace("lowering");
+    if (failed(codegen::lowerToLlvmDialect(kernels)))
+      return diagnostics.take(ErrorKind::Internal, "the kernels could not be lowered");
+  }
+  llvm::TimeTraceScope trace("optimisation");
+  LlvmKernels result;
+  auto translated = codegen::translateAndOptimise(kernels, *result.context, target, {optLevel});
+  if (!translated)
+    return asInternalError(translated.takeError());
+  result.module = std::move(*translated);
+  codegen::nameVariant(*result.module, variantIndex);
+  return result;
+}
+
+Result<llvm::SmallVector<char, 0>> driver::generateMachineCode(llvm::Module &module,
+                                                               const codegen::CpuTarget &target,
+                                                               unsigned optLevel, CodeKind kind) {
+  llvm::TimeTraceScope trace("machine code");
+  auto code = codegen::generateCode(module, target, {optLevel},
+                                    kind == CodeKind::Object ? codegen::MachineCode::Object
+                                                             : codegen::MachineCode::Assembly);
+  if (!code)
+    return asInternalError(code.takeError());
+  return std::move(*code);
+}
+
+Result<VariantCode> driver::compileVariant(mlir::ModuleOp imported,
+                                           const codegen::CpuTarget &target, unsigned optLevel,
+                                           size_t variantIndex, const PassOptions &options,
+                                           llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
+  if (auto ran = runPasses(*module, target, options); !ran)
+    return ran.error();
+  auto compiled = driver::buildProgram(*module, target);
+  if (!compiled)
+    return compiled.error();
+  if (afterPasses)
+    afterPasses(*module);
+  auto llvmKernels = translateKernels(*compiled->kernels, target, optLevel, variantIndex);
+  if (!llvmKernels)
+    return llvmKernels.error();
+  auto object = generateMachineCode(*llvmKernels->module, target, optLevel, CodeKind::Object);
+  if (!object)
+    return object.error();
+  return VariantCode{target.level == "native" ? rt::hostCpuLevel() : target.level,
+                     std::move(compiled->program), std::move(*object)};
+}

@@ -1,0 +1,66 @@
+// The middle stages of a compilation, one function each, in the order in which they run: passes,
+// program, LLVM IR, machine code. Each takes what the one before left; none prints or exits.
+#pragma once
+
+#include "codegen/ProgramBuilder.h"
+#include "codegen/cpu/CpuTarget.h"
+#include "support/Error.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace nncc::driver {
+
+struct PassOptions {
+  /// Applies the stock command-line flags, where there is a command line.
+  std::function<llvm::LogicalResult(mlir::PassManager &)> configure;
+  std::string dumpFolder; ///< --dump-phases, or empty
+};
+
+/// The target for --cpu; a user error names the known levels.
+Result<codegen::CpuTarget> findTarget(const std::string &cpu);
+
+/// From logical ops to kernels and views.
+Result<void> runPasses(mlir::ModuleOp module, const codegen::CpuTarget &target,
+                       const PassOptions &options);
+
+/// The Program, and a module with one function per kernel.
+Result<codegen::CompiledKernels> buildProgram(mlir::ModuleOp module,
+                                              const codegen::CpuTarget &target);
+
+/// A module and the context that it lives in.
+struct LlvmKernels {
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> module;
+};
+
+/// Optimised LLVM IR. Lowers `kernels` in place. Functions carry the names of variant `index`.
+Result<LlvmKernels> translateKernels(mlir::ModuleOp kernels, const codegen::CpuTarget &target,
+                                     unsigned optLevel, size_t variantIndex);
+
+enum class CodeKind { Object, Assembly };
+Result<llvm::SmallVector<char, 0>> generateMachineCode(llvm::Module &module,
+                                                       const codegen::CpuTarget &target,
+                                                       unsigned optLevel, CodeKind kind);
+
+/// The model compiled for one CPU.
+struct VariantCode {
+  std::string cpuLevel; ///< as runtime/CpuLevel.h spells it
+  rt::Program program;
+  llvm::SmallVector<char, 0> object;
+};
+
+/// All stages of this file, on a copy of `imported`. `afterPasses` sees the module when the passes
+/// are through, for what reads weights or reports from it.
+Result<VariantCode> compileVariant(mlir::ModuleOp imported, const codegen::CpuTarget &target,
+                                   unsigned optLevel, size_t variantIndex,
+                                   const PassOptions &options,
+                                   llvm::function_ref<void(mlir::ModuleOp)> afterPasses);
+
+} // namespace nncc::driver

@@ -1,0 +1,54 @@
+// Compiling models at run time from C++: nncc/jit.h with ownership and exceptions, header only.
+// Link with nncc::jit.
+//
+//   nncc::Model model = nncc::compile("lenet.nn", {.weights = "lenet.safetensors"});
+//   nncc::Instance instance = model.createInstance();
+//
+// The model keeps its code alive; nothing else has to be kept.
+#pragma once
+
+#include "nncc/jit.h"
+#include "nncc/nncc.hpp"
+
+namespace nncc {
+
+struct CompileOptions {
+  std::string weights{}; ///< a safetensors file; empty: parameters start as the model says
+  std::string cpu{};     ///< a CPU level; empty: this machine
+  uint64_t seed = 0;     ///< of initialised parameters
+  int optLevel = 3;
+  ModelOptions model{};
+};
+
+namespace detail {
+
+inline Model compile(const char *path, const char *text, CompileOptions options) {
+  nncc_jit_options given{};
+  given.size = sizeof(given);
+  given.path = path;
+  given.text = text;
+  given.weights = options.weights.empty() ? nullptr : options.weights.c_str();
+  given.cpu = options.cpu.empty() ? nullptr : options.cpu.c_str();
+  given.seed = options.seed;
+  given.opt_level = options.optLevel > 0 ? options.optLevel : -1;
+  nncc_jit_program *compiled = nullptr;
+  nncc_status status = nncc_jit_compile(&given, &compiled);
+  std::shared_ptr<nncc_jit_program> program(compiled, nncc_jit_destroy);
+  check(status, nncc_jit_error(compiled));
+  return Model(nncc_jit_api(compiled), std::move(options.model), std::move(program));
+}
+
+} // namespace detail
+
+/// Compiles a file.
+inline Model compile(const std::string &path, CompileOptions options = {}) {
+  return detail::compile(path.c_str(), nullptr, std::move(options));
+}
+
+/// Compiles text; `name` stands in messages.
+inline Model compileText(const std::string &text, const std::string &name = "model.nn",
+                         CompileOptions options = {}) {
+  return detail::compile(name.c_str(), text.c_str(), std::move(options));
+}
+
+} // namespace nncc

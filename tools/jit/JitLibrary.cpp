@@ -1,0 +1,94 @@
+// The C interface of libnncc_jit.so (nncc/jit.h): compiles a model in memory and hands out the same
+// functions that a model.so exports. No exception leaves it.
+
+#include "driver/CompileModel.h"
+#include "driver/PrepareWeights.h"
+#include "nncc/jit.h"
+#include "runtime/Api.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+using namespace nncc;
+
+struct nncc_jit_program {
+  std::string weights; // before `model`, whose descriptor points into it
+  std::unique_ptr<codegen::JitModel> model;
+  nncc_api api{};
+  std::string error;
+};
+
+static nncc_status statusOf(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::User:
+    return NNCC_USER_ERROR;
+  case ErrorKind::Environment:
+    return NNCC_ENVIRONMENT_ERROR;
+  case ErrorKind::Internal:
+    return NNCC_INTERNAL_ERROR;
+  }
+  return NNCC_INTERNAL_ERROR;
+}
+
+static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &program) {
+  if (!options.path && !options.text)
+    return userError("nncc_jit_options name neither a path nor a text");
+  driver::CompileRequest request;
+  request.source.path = options.path ? options.path : "model.nn";
+  if (options.text)
+    request.source.text = options.text;
+  if (options.cpu)
+    request.cpus = {options.cpu};
+  constexpr unsigned kDefaultLevel = 3;
+  request.optLevel = options.opt_level < 0 ? 0
+                     : options.opt_level   ? options.opt_level
+                                           : kDefaultLevel;
+  if (options.weights)
+    request.weights.path = options.weights;
+  request.weights.seed = options.seed;
+
+  auto context = driver::createContext();
+  auto compiled = driver::compileModel(*context, request);
+  if (!compiled)
+    return compiled.error();
+  program.weights = std::move(compiled->weights);
+  auto model = driver::loadInProcess(compiled->variants.front(), program.weights);
+  if (!model)
+    return model.error();
+  program.model = std::move(*model);
+  program.api = rt::makeApi(program.model->descriptor());
+  return {};
+}
+
+extern "C" nncc_status nncc_jit_compile(const nncc_jit_options *options,
+                                        nncc_jit_program **program) {
+  *program = nullptr;
+  try {
+    *program = new nncc_jit_program;
+    nncc_jit_options given{};
+    if (options)
+      std::memcpy(&given, options, std::min<size_t>(options->size, sizeof given));
+    Result<void> result = compile(given, **program);
+    if (result)
+      return NNCC_OK;
+    (*program)->error = std::move(result.error().message);
+    return statusOf(result.error().kind);
+  } catch (const std::bad_alloc &) {
+    return NNCC_ENVIRONMENT_ERROR;
+  } catch (const std::exception &exception) {
+    if (*program)
+      (*program)->error = exception.what();
+    return NNCC_INTERNAL_ERROR;
+  }
+}
+
+extern "C" const char *nncc_jit_error(const nncc_jit_program *program) {
+  return program ? program->error.c_str() : "out of memory";
+}
+
+extern "C" const nncc_api *nncc_jit_api(const nncc_jit_program *program) {
+  return program && program->model ? &program->api : nullptr;
+}
+
+extern "C" void nncc_jit_destroy(nncc_jit_program *program) { delete program; }

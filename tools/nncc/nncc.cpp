@@ -1,0 +1,388 @@
+// nncc: compiles a model to a shared object, or stops after any stage and shows what is there. This
+// file is the command line; the stages are in driver/.
+
+#include "driver/CompileModel.h"
+#include "driver/ModelGraph.h"
+#include "driver/ModelHeader.h"
+#include "driver/ModelSummary.h"
+#include "driver/WriteModel.h"
+#include "runtime/File.h"
+#include "tools/support/ExitStatus.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/TimeProfiler.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <unistd.h>
+
+namespace cl = llvm::cl;
+using namespace nncc;
+using namespace nncc::driver;
+using tools::ExitStatus;
+
+namespace {
+
+enum class Emit { SharedObject, Nn, Ir, Kernels, Llvm, Assembly, Object, Header, Dot, Summary };
+
+cl::OptionCategory category("nncc options");
+
+cl::opt<std::string> inputPath(cl::Positional, cl::desc("MODEL.nn"), cl::cat(category));
+cl::opt<std::string> outputPath("o", cl::desc("Where the result goes; - is standard output"),
+                                cl::value_desc("file"), cl::cat(category));
+cl::opt<Emit> emitKind(
+    "emit", cl::desc("What to make:"), cl::init(Emit::SharedObject), cl::cat(category),
+    cl::values(clEnumValN(Emit::SharedObject, "so", "shared object, the default"),
+               clEnumValN(Emit::Nn, "nn", "the model's text, formatted"),
+               clEnumValN(Emit::Ir, "ir", "the imported model as nn ops"),
+               clEnumValN(Emit::Kernels, "kernels", "the fused kernels"),
+               clEnumValN(Emit::Llvm, "llvm", "LLVM IR of the kernels"),
+               clEnumValN(Emit::Assembly, "asm", "assembly of the kernels"),
+               clEnumValN(Emit::Object, "obj", "object file of the kernels"),
+               clEnumValN(Emit::Header, "header", "C++ header with typed inputs and outputs"),
+               clEnumValN(Emit::Dot, "dot", "graph for Graphviz"),
+               clEnumValN(Emit::Summary, "summary", "table of layers")));
+cl::opt<std::string> targetName("target", cl::desc("Device to compile for: cpu"), cl::init("cpu"),
+                                cl::cat(category));
+cl::list<std::string>
+    cpuNames("cpu", cl::CommaSeparated, cl::cat(category), cl::value_desc("level,..."),
+             cl::desc("CPU levels: native (the default), x86-64-v2, x86-64-v3, x86-64-v4, aarch64; "
+                      "with several, the model chooses when it is loaded"));
+cl::opt<char> optLevel("O", cl::Prefix, cl::desc("Optimisation level, -O0 to -O3"), cl::init('3'),
+                       cl::cat(category));
+cl::opt<std::string> weightsPath("weights", cl::value_desc("W.safetensors"), cl::cat(category),
+                                 cl::desc("The weights; without them parameters start as the model "
+                                          "says"));
+cl::opt<WeightsMode> weightsMode(
+    "weights-mode", cl::desc("Where the weights go:"), cl::init(WeightsMode::Auto),
+    cl::cat(category),
+    cl::values(clEnumValN(WeightsMode::Auto, "auto", "into the shared object up to 64 MiB"),
+               clEnumValN(WeightsMode::Embed, "embed", "into the shared object"),
+               clEnumValN(WeightsMode::External, "external",
+                          "into a file beside it, mapped at load")));
+cl::list<std::string> fixedDims("dim", cl::value_desc("name=value"), cl::cat(category),
+                                cl::desc("Fix a named dim, as in --dim batch=8"));
+cl::opt<uint64_t> seed("seed", cl::desc("Seed of initialised parameters"), cl::init(0),
+                       cl::cat(category));
+cl::opt<bool> report("report", cl::desc("Print memory and kernels of the compiled model"),
+                     cl::cat(category));
+cl::opt<std::string> timeTracePath("time-trace", cl::value_desc("F.json"), cl::cat(category),
+                                   cl::desc("Write where the compiler spent its time, for "
+                                            "ui.perfetto.dev"));
+cl::opt<std::string> dumpFolder("dump-phases", cl::value_desc("folder"), cl::cat(category),
+                                cl::desc("Write the IR after each pass into numbered files"));
+cl::opt<bool> quiet("q", cl::desc("Print errors only"), cl::cat(category));
+cl::opt<bool> verbose("v", cl::desc("Print what was written"), cl::cat(category));
+
+/// --color=auto|always|never; LLVM has a flag of that name with other values, which this sets.
+enum class Color { Auto, Always, Never };
+
+struct CommandLine {
+  std::vector<const char *> arguments;
+  Color color = Color::Auto;
+};
+
+std::optional<CommandLine> takeColor(int argc, char **argv) {
+  CommandLine line;
+  for (int i = 0; i < argc; ++i) {
+    llvm::StringRef argument(argv[i]);
+    if (i == 0 || !(argument.consume_front("--color=") || argument.consume_front("-color="))) {
+      line.arguments.push_back(argv[i]);
+      continue;
+    }
+    if (argument != "auto" && argument != "always" && argument != "never") {
+      llvm::errs() << "nncc: --color takes auto, always or never, not '" << argument << "'\n";
+      return std::nullopt;
+    }
+    line.color = argument == "always"  ? Color::Always
+                 : argument == "never" ? Color::Never
+                                       : Color::Auto;
+    if (line.color != Color::Auto)
+      line.arguments.push_back(line.color == Color::Always ? "--color=true" : "--color=false");
+  }
+  return line;
+}
+
+bool isColored(Color color) {
+  if (color != Color::Auto)
+    return color == Color::Always;
+  return isatty(STDERR_FILENO) && !llvm::sys::Process::GetEnv("NO_COLOR");
+}
+
+class Driver {
+public:
+  explicit Driver(std::string self, bool color) : self(std::move(self)), color(color) {}
+
+  Result<void> run();
+
+private:
+  ModelSource source() const;
+  Result<void> write(llvm::StringRef contents, llvm::StringRef extension) const;
+  std::string pathFor(llvm::StringRef extension) const;
+  Result<void> emitImported();
+  Result<void> emitLowered();
+  Result<void> emitSharedObject();
+  PassOptions passOptions() const;
+
+  std::string self;
+  bool color;
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::vector<std::string> cpus;
+  std::unique_ptr<mlir::MLIRContext> context;
+};
+
+/// "batch=8"
+std::optional<std::pair<std::string, int64_t>> parseDim(llvm::StringRef text) {
+  auto [name, value] = text.split('=');
+  int64_t number = 0;
+  if (name.empty() || value.getAsInteger(10, number) || number < 1)
+    return std::nullopt;
+  return std::pair(name.str(), number);
+}
+
+ModelSource Driver::source() const {
+  ModelSource source;
+  source.path = inputPath;
+  source.fixedDims = dims;
+  source.color = color;
+  return source;
+}
+
+PassOptions Driver::passOptions() const {
+  PassOptions options;
+  options.configure = [](mlir::PassManager &passes) {
+    return mlir::applyPassManagerCLOptions(passes);
+  };
+  options.dumpFolder = dumpFolder;
+  return options;
+}
+
+/// The path of a result: -o, or the model's name with another extension in the current folder.
+std::string Driver::pathFor(llvm::StringRef extension) const {
+  return !outputPath.empty() ? outputPath
+                             : (llvm::sys::path::stem(inputPath) + "." + extension).str();
+}
+
+/// Text goes to standard output unless -o names a file.
+Result<void> Driver::write(llvm::StringRef contents, llvm::StringRef extension) const {
+  bool toFile = !extension.empty() || (!outputPath.empty() && outputPath != "-");
+  if (!toFile || outputPath == "-") {
+    llvm::outs() << contents;
+    llvm::outs().flush();
+    if (llvm::outs().has_error()) {
+      std::string reason = llvm::outs().error().message();
+      llvm::outs().clear_error();
+      return environmentError("cannot write to standard output: " + reason);
+    }
+    return {};
+  }
+  return rt::writeFileAtomically(pathFor(extension), {contents.data(), contents.size()});
+}
+
+std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  constexpr int64_t kShownElements = 16; // weights of more elements would drown the ops
+  module->print(os, mlir::OpPrintingFlags().elideLargeElementsAttrs(kShownElements));
+  return text + "\n";
+}
+
+Result<void> Driver::emitImported() {
+  auto imported = importModel(*context, source());
+  if (!imported)
+    return imported.error();
+  if (!quiet)
+    llvm::errs() << imported->warnings;
+  mlir::ModuleOp module = *imported->module;
+  if (emitKind == Emit::Summary)
+    return write(summarizeModel(module), "");
+  if (emitKind == Emit::Dot)
+    return write(drawModel(module), "");
+  return write(print(module), "");
+}
+
+/// Kernels, LLVM IR, assembly or object of the first CPU, or the header of its program.
+Result<void> Driver::emitLowered() {
+  auto imported = importModel(*context, source());
+  if (!imported)
+    return imported.error();
+  if (!quiet)
+    llvm::errs() << imported->warnings;
+  auto target = findTarget(cpus.front());
+  if (!target)
+    return target.error();
+  mlir::ModuleOp module = *imported->module;
+  if (auto ran = runPasses(module, *target, passOptions()); !ran)
+    return ran.error();
+  if (emitKind == Emit::Kernels)
+    return write(print(module), "");
+  auto compiled = driver::buildProgram(module, *target);
+  if (!compiled)
+    return compiled.error();
+  if (emitKind == Emit::Header) {
+    auto header =
+        writeModelHeader(compiled->program, (llvm::sys::path::stem(inputPath) + ".so").str());
+    return header ? write(*header, "") : header.error();
+  }
+  unsigned level = optLevel - '0';
+  auto kernels = translateKernels(*compiled->kernels, *target, level, 0);
+  if (!kernels)
+    return kernels.error();
+  if (emitKind == Emit::Llvm) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    kernels->module->print(os, nullptr);
+    return write(text, "");
+  }
+  bool isObject = emitKind == Emit::Object;
+  auto code = generateMachineCode(*kernels->module, *target, level,
+                                  isObject ? CodeKind::Object : CodeKind::Assembly);
+  if (!code)
+    return code.error();
+  return write({code->data(), code->size()}, isObject ? "o" : "");
+}
+
+Result<void> Driver::emitSharedObject() {
+  CompileRequest request;
+  request.source = source();
+  request.cpus = cpus;
+  request.optLevel = optLevel - '0';
+  request.weights = {weightsPath, seed};
+  request.passes = passOptions();
+  auto compiled = compileModel(*context, request);
+  if (!compiled)
+    return compiled.error();
+  if (!quiet)
+    llvm::errs() << compiled->warnings;
+  ModelFiles files{pathFor("so"), self, weightsMode};
+  // Linking resets all flags: lld is a program with flags of its own.
+  bool printReport = report, printPath = verbose;
+  if (auto written = writeSharedObject(compiled->variants, compiled->weights, files); !written)
+    return written.error();
+  if (printPath)
+    llvm::errs() << "wrote " << files.output << "\n";
+  if (!printReport)
+    return {};
+  const VariantCode &first = compiled->variants.front();
+  auto text = reportMemory(first.program, first.object.size(), compiled->weights.size());
+  if (!text)
+    return text.error();
+  llvm::outs() << *text;
+  return {};
+}
+
+Result<void> Driver::run() {
+  for (const std::string &text : fixedDims)
+    dims.push_back(*parseDim(text));
+  cpus.assign(cpuNames.begin(), cpuNames.end());
+  if (cpus.empty())
+    cpus = {"native"};
+  context = createContext();
+  switch (emitKind) {
+  case Emit::Nn: {
+    auto text = formatModel(source());
+    return text ? write(*text, "") : text.error();
+  }
+  case Emit::Ir:
+  case Emit::Dot:
+  case Emit::Summary:
+    return emitImported();
+  case Emit::Kernels:
+  case Emit::Llvm:
+  case Emit::Assembly:
+  case Emit::Object:
+  case Emit::Header:
+    return emitLowered();
+  case Emit::SharedObject:
+    return emitSharedObject();
+  }
+  return internalError("unknown kind of output");
+}
+
+/// Mistakes of the command line that llvm::cl does not see.
+std::optional<std::string> findUsageMistake() {
+  if (inputPath.empty())
+    return "no model given";
+  if (targetName != "cpu")
+    return "--target: unknown device '" + targetName + "'; known: cpu";
+  if (optLevel < '0' || optLevel > '3')
+    return std::string("-O") + optLevel.getValue() + ": expected -O0, -O1, -O2 or -O3";
+  for (const std::string &dim : fixedDims)
+    if (!parseDim(dim))
+      return "--dim " + dim + ": expected name=value with a positive value";
+  for (const std::string &cpu : cpuNames)
+    if (!llvm::is_contained(codegen::knownCpuLevels(), cpu))
+      return "--cpu: unknown level '" + cpu +
+             "'; known: " + llvm::join(codegen::knownCpuLevels(), ", ");
+  return std::nullopt;
+}
+
+void exitAsBug(void *) {
+  constexpr char kMessage[] = "nncc: internal error: this is a bug in nncc; please report it with "
+                              "the lines above and the model\n";
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+  _exit(tools::kBug);
+}
+
+void printVersion(llvm::raw_ostream &os) {
+  os << "nncc " NNCC_VERSION " (LLVM " LLVM_VERSION_STRING ")\n";
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::setBugReportMsg("");
+  llvm::InitLLVM init(argc, argv);
+  llvm::sys::AddSignalHandler(exitAsBug, nullptr);
+  std::optional<CommandLine> line = takeColor(argc, argv);
+  if (!line)
+    return tools::kUsage;
+
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerPassManagerCLOptions();
+  cl::SetVersionPrinter(printVersion);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(static_cast<int>(line->arguments.size()), line->arguments.data(),
+                                   "nncc compiles neural networks\n", &llvm::errs()))
+    return tools::kUsage;
+  if (auto mistake = findUsageMistake()) {
+    llvm::errs() << "nncc: " << *mistake << "; nncc --help lists the flags\n";
+    return tools::kUsage;
+  }
+
+  std::string self =
+      llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&printVersion));
+  if (!timeTracePath.empty())
+    llvm::timeTraceProfilerInitialize(/*TimeTraceGranularity=*/100, "nncc");
+  bool color = isColored(line->color);
+  std::string tracePath = timeTracePath;
+  Result<void> result = Driver(self, color).run();
+  if (!tracePath.empty()) {
+    llvm::SmallString<0> buffer;
+    llvm::raw_svector_ostream os(buffer);
+    llvm::timeTraceProfilerWrite(os);
+    llvm::timeTraceProfilerCleanup();
+    if (auto written = rt::writeFileAtomically(tracePath, {buffer.data(), buffer.size()});
+        result && !written)
+      result = written.error();
+  }
+  if (result)
+    return tools::kDone;
+  const std::string &message = result.error().message;
+  // Diagnostics of a model come with their place and severity.
+  if (message.find("error: ") == std::string::npos &&
+      message.find("error:\033[0m") == std::string::npos)
+    llvm::errs() << (color ? "\033[1mnncc: \033[31merror:\033[0m " : "nncc: error: ");
+  llvm::errs() << message << (llvm::StringRef(message).ends_with("\n") ? "" : "\n");
+  return tools::exitStatusOf(result.error().kind);
+}
