@@ -79,8 +79,8 @@ TEST(ParameterImage, StartDependsOnSeedAndNameAlone) {
 TEST(ParameterImage, ConstantsAndValuesAreTakenAsTheyAre) {
   const char *ir = "nn.parameter @k : tensor<3xf32> {init = #nn.init<constant, 0.25>}\n"
                    "nn.parameter @o : tensor<2xf32> {init = #nn.init<ones>}\n"
-                   "nn.parameter @v : tensor<3xf32> = dense<[1.0, 2.0, 3.0]>\n"
-                   "nn.parameter @s : tensor<2xf32> = dense<4.0>\n";
+                   "nn.parameter @v : tensor<3xf32> = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n"
+                   "nn.parameter @s : tensor<2xf32> = dense<4.0> : tensor<2xf32>\n";
   EXPECT_EQ(valuesOf(ir, "k", 1), (std::vector<float>{0.25f, 0.25f, 0.25f}));
   EXPECT_EQ(valuesOf(ir, "o", 1), (std::vector<float>{1, 1}));
   EXPECT_EQ(valuesOf(ir, "v", 1), (std::vector<float>{1, 2, 3}));
