@@ -81,8 +81,8 @@ def readSafetensors(path):
                       for name, entry in header.items()}
 
 
-def writeSafetensors(path, tensors):
-    header, offset = {}, 0
+def writeSafetensors(path, tensors, metadata=None):
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
     names = {numpyType: name for name, numpyType in NUMPY_TYPE.items()}
     for name, tensor in tensors.items():
         header[name] = {"dtype": names[tensor.type], "shape": tensor.shape,
