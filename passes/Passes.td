@@ -5,6 +5,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RemoveDropout : Pass<"remove-dropout", "::mlir::func::FuncOp"> {
+  let summary = "Replace dropout by its operand, as inference computes it";
+}
+
 def FoldBatchNorm : Pass<"fold-batch-norm", "::mlir::func::FuncOp"> {
   let summary = "Put batch normalisation into the contraction before it, or make it a multiplication and an addition";
   let description = [{

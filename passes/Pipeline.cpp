@@ -10,7 +10,9 @@ using namespace mlir;
 using namespace nncc;
 
 void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &options) {
-  // Simplify first: what folds away needs no layout and no kernel.
+  // The pipeline is for inference; whatever stood around a dropout meets now.
+  pm.addNestedPass<func::FuncOp>(createRemoveDropout());
+  // Simplify next: what folds away needs no layout and no kernel.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 
