@@ -12,8 +12,6 @@ using namespace nncc::codegen;
 
 /// Elements that one task sweeps at least, where groups are short.
 static constexpr int64_t kTaskElements = 4 << 10;
-/// Partial results side by side: independent chains that hide the latency of an addition.
-static constexpr int64_t kInterleave = 4;
 
 AxisSweep::AxisSweep(KernelBuilder &b, ArrayRef<LoopDim> loops, ArrayRef<bool> swept, unsigned rank,
                      int64_t lanes)
@@ -104,7 +102,8 @@ Place AxisSweep::at(const Place &place, const LoopDim &loop, Value position, Val
 }
 
 AxisSweep::Values AxisSweep::reduce(ValueRange neutral, function_ref<Values(const Place &)> lift,
-                                    function_ref<Values(ValueRange, ValueRange)> combine) {
+                                    function_ref<Values(ValueRange, ValueRange)> combine, int64_t chains) {
+  this->chains = chains;
   this->neutral = neutral;
   this->lift = lift;
   this->combine = combine;
@@ -166,7 +165,7 @@ AxisSweep::Values AxisSweep::innermostReduction(const LoopDim &loop, const Place
 
   Values sums(carried);
   Value begin = b.i64(0);
-  int64_t interleave = constant ? std::min(kInterleave, *constant / step) : kInterleave;
+  int64_t interleave = constant ? std::min(chains, *constant / step) : chains;
   if (interleave > 1) {
     Value wide = b.i64(interleave * step);
     begin = b.sub(extent, b.rem(extent, wide));

@@ -40,10 +40,13 @@ public:
   /// Index with zero in the swept dimensions, the lane dimension and the mask of the groups at hand.
   Place group() const { return current; }
 
-  /// Combines what `lift` makes of each element, starting from `neutral` (vectors). The results are vectors: with one group at
-  /// hand, every lane holds its result.
+  /// Partial results side by side: independent chains that hide the latency of an addition.
+  static constexpr int64_t kChains = 4;
+
+  /// Combines what `lift` makes of each element, starting from `neutral` (vectors), in `chains` partial results. The results are
+  /// vectors: with one group at hand, every lane holds its result.
   Values reduce(mlir::ValueRange neutral, llvm::function_ref<Values(const Place &)> lift,
-                llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine);
+                llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine, int64_t chains = kChains);
   /// Runs `body` for each element.
   void map(llvm::function_ref<void(const Place &)> body);
 
@@ -68,6 +71,7 @@ private:
   mlir::ValueRange neutral;
   llvm::function_ref<Values(const Place &)> lift;
   llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine;
+  int64_t chains = kChains;
 };
 
 } // namespace nncc::codegen

@@ -2,16 +2,16 @@
 
 #include "codegen/cpu/CompileModule.h"
 
+#include "codegen/cpu/ExpandMath.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -24,30 +24,13 @@ using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
 
-namespace {
-
-/// Transcendental functions become polynomials that vectorise, instead of calls into libm.
-struct ExpandMath : PassWrapper<ExpandMath, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMath)
-  StringRef getArgument() const override { return "expand-math"; }
-
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
-  }
-};
-
-} // namespace
-
 LogicalResult codegen::lowerToLlvmDialect(ModuleOp module) {
   PassManager pipeline(module.getContext());
   pipeline.addPass(createCanonicalizerPass());
   pipeline.addPass(createCSEPass());
   // Loop-invariant sizes and pointers leave the loops here, where types and structure are still plain.
   pipeline.addPass(createLoopInvariantCodeMotionPass());
-  pipeline.addPass(std::make_unique<ExpandMath>());
+  pipeline.addPass(createExpandMathPass());
   pipeline.addPass(arith::createArithExpandOpsPass());
   pipeline.addPass(createSCFToControlFlowPass());
   pipeline.addPass(createConvertVectorToLLVMPass());

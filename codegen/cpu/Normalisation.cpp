@@ -78,8 +78,7 @@ FailureOr<EmittedKernel> codegen::emitNormalisation(KernelBuilder &b, nn::Kernel
     }
   }
 
-  // An input that is a load away is read again; anything that was computed is kept.
-  RowKernel row(b, kernel, loops, swept, /*keepsValues=*/!isa<BlockArgument>(x));
+  RowKernel row(b, kernel, loops, swept);
   EmittedKernel emitted{row.tasks(), row.scratchBytes()};
   row.begin(symbol);
   VectorType vector = row.vectorType();
@@ -107,13 +106,13 @@ FailureOr<EmittedKernel> codegen::emitNormalisation(KernelBuilder &b, nn::Kernel
       return mean ? Value(arith::SubFOp::create(b, value, mean)) : value;
     };
     Value squares = row.sum([&](const Place &place) -> Value {
-      Value distance = centred(mean ? row.kept(place) : row.firstInput(place));
+      Value distance = centred(mean ? row.inputAgain(place) : row.firstInput(place));
       return arith::MulFOp::create(b, distance, distance);
     });
     Value variance = arith::AddFOp::create(b, arith::DivFOp::create(b, squares, count), epsilon);
     Value factor = arith::DivFOp::create(b, one, math::SqrtOp::create(b, variance));
     row.groups().map([&](const Place &place) {
-      Value value = row.kept(place);
+      Value value = row.inputAgain(place);
       Value result = arith::MulFOp::create(b, centred(value), factor);
       if (norm.scale)
         result = arith::MulFOp::create(b, result, readAffine(norm.scale, place));

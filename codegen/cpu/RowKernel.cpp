@@ -45,7 +45,8 @@ RowKernel::RowKernel(KernelBuilder &b, nn::KernelOp kernel, ArrayRef<LoopDim> lo
     : b(b), kernel(kernel), anchor(nn::anchorOf(kernel)),
       sweep(b, loops, swept, rankOf(anchor->getOperand(0)),
             b.target.lanes(widestElementBits(kernel))),
-      type(computeType(anchor, sweep.laneCount())), keepsValues(keepsValues) {}
+      type(computeType(anchor, sweep.laneCount())), keepsInput(!isa<BlockArgument>(anchor->getOperand(0))),
+      keepsValues(keepsInput || keepsValues) {}
 
 nn::Dim RowKernel::scratchBytes() const {
   MLIRContext *context = b.getContext();
@@ -72,9 +73,7 @@ Value RowKernel::scratchAt(const Place &place) {
                   b.mul(place.number, b.i64(sweep.lanesPerElement())));
 }
 
-Value RowKernel::kept(const Place &place) {
-  return keepsValues ? b.loadVector(type, scratchAt(place), place.mask) : input(place);
-}
+Value RowKernel::kept(const Place &place) { return b.loadVector(type, scratchAt(place), place.mask); }
 
 void RowKernel::keep(const Place &place, Value value) {
   b.storeVector(value, scratchAt(place), place.mask);
@@ -82,18 +81,21 @@ void RowKernel::keep(const Place &place, Value value) {
 
 Value RowKernel::firstInput(const Place &place) {
   Value value = input(place);
-  if (keepsValues)
+  if (keepsInput)
     keep(place, value);
   return value;
 }
 
-Value RowKernel::sum(function_ref<Value(const Place &)> term) {
+Value RowKernel::inputAgain(const Place &place) { return keepsInput ? kept(place) : input(place); }
+
+Value RowKernel::sum(function_ref<Value(const Place &)> term, int64_t chains) {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   return sweep.reduce(
       zero, [&](const Place &place) { return AxisSweep::Values{term(place)}; },
       [&](ValueRange x, ValueRange y) {
         return AxisSweep::Values{arith::AddFOp::create(b, x[0], y[0])};
-      })[0];
+      },
+      chains)[0];
 }
 
 void RowKernel::finish(const Place &place, Value anchorResult, Value inputValue) {

@@ -19,7 +19,7 @@ FailureOr<EmittedKernel> codegen::emitSoftmax(KernelBuilder &b, nn::KernelOp ker
   for (const LoopDim &loop : loops)
     swept.push_back(isSwept(loop.dim));
 
-  RowKernel row(b, kernel, loops, swept, /*keepsValues=*/true);
+  RowKernel row(b, kernel, loops, swept, /*keepsValues=*/!logSoftmax);
   EmittedKernel emitted{row.tasks(), row.scratchBytes()};
   row.begin(symbol);
   row.groups().forEachGroup([&] {
@@ -31,16 +31,19 @@ FailureOr<EmittedKernel> codegen::emitSoftmax(KernelBuilder &b, nn::KernelOp ker
           Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x[0], y[0]);
           return AxisSweep::Values{arith::SelectOp::create(b, greater, x[0], y[0])};
         })[0];
-    Value sum = row.sum([&](const Place &place) {
-      Value power = math::ExpOp::create(b, arith::SubFOp::create(b, row.kept(place), largest));
-      if (!logSoftmax)
-        row.keep(place, power);
-      return power;
-    });
+    // exp needs nearly all registers of a small file for its constants, and between two additions it hides their latency alone.
+    Value sum = row.sum(
+        [&](const Place &place) {
+          Value power = math::ExpOp::create(b, arith::SubFOp::create(b, row.inputAgain(place), largest));
+          if (!logSoftmax)
+            row.keep(place, power);
+          return power;
+        },
+        /*chains=*/1);
     if (logSoftmax) {
       Value shift = arith::AddFOp::create(b, largest, math::LogOp::create(b, sum));
       row.groups().map([&](const Place &place) {
-        row.finish(place, arith::SubFOp::create(b, row.kept(place), shift), {});
+        row.finish(place, arith::SubFOp::create(b, row.inputAgain(place), shift), {});
       });
       return;
     }
