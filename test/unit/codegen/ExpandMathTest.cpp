@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -99,7 +100,12 @@ INSTANTIATE_TEST_SUITE_P(
                                      Function{"cos", std::cos, -1e6, 1e6, 2.5, 0},
                                      Function{"sin", std::sin, -8192, 8192, 2.5, 0},
                                      Function{"tan", std::tan, -8192, 8192, 4, 0}),
-                     testing::Values("native", "x86-64-v2")));
+                     testing::Values("native", "x86-64-v2")),
+    [](const testing::TestParamInfo<std::tuple<Function, const char *>> &info) {
+      std::string name = std::get<0>(info.param).op + std::to_string(info.index) + "_" + std::get<1>(info.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 TEST(ExpandMath, SpecialValues) {
   struct Case {
