@@ -6,6 +6,7 @@
 #include "ir/NN.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
 using namespace nncc::nn;
@@ -13,13 +14,35 @@ using namespace nncc::nn;
 #include "ir/NNDialect.cpp.inc"
 #include "ir/NNInterfaces.cpp.inc"
 
+namespace {
+
+/// Layouts get a name at the top of the text, `tensor<64x3x3x64xf32, #packed>`: spelt out they would hide the op behind its types.
+/// Named dims alone are short enough to stay in place.
+struct LayoutAliases : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attribute, raw_ostream &os) const override {
+    auto encoding = dyn_cast<EncodingAttr>(attribute);
+    if (!encoding || (!encoding.getPack() && encoding.getOrder().empty()))
+      return AliasResult::NoAlias;
+    ArrayRef<int64_t> order = encoding.getOrder();
+    if (encoding.getPack())
+      os << "packed";
+    else
+      os << (order == ArrayRef<int64_t>(channelsLastOrder(order.size())) ? "channels_last" : "order");
+    return AliasResult::FinalAlias;
+  }
+};
+
+} // namespace
+
 void NNDialect::initialize() {
   registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "ir/NNOps.cpp.inc"
       >();
-  addInterfaces<DimNames, ConstantFolding>();
+  addInterfaces<DimNames, ConstantFolding, LayoutAliases>();
 }
 
 Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

@@ -2,8 +2,10 @@
 // RUN: nncc-opt %s | nncc-opt | FileCheck %s
 // RUN: nncc-opt %s -canonicalize | FileCheck %s --check-prefix=FOLD
 
+// CHECK-DAG: #[[LAST:[a-z_0-9]+]] = #nn.enc<[], order = [0, 2, 3, 1]>
+
 // CHECK-LABEL: func.func @example
-// CHECK: nn.reorder %arg0 : tensor<1x3x8x8xf32> to tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+// CHECK: nn.reorder %arg0 : tensor<1x3x8x8xf32> to tensor<1x3x8x8xf32, #[[LAST]]>
 func.func @example(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>> {
   %y = nn.reorder %x : tensor<1x3x8x8xf32> to tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
   return %y : tensor<1x3x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>

@@ -1,14 +1,17 @@
 // Channels-last around convolutions and pools, with reorders at the borders only.
 // RUN: nncc-opt %s --assign-layouts | FileCheck %s
 
+// CHECK-DAG: #[[LAST_N:[a-z_0-9]+]] = #nn.enc<[N], order = [0, 2, 3, 1]>
+// CHECK-DAG: #[[LAST:[a-z_0-9]+]] = #nn.enc<[], order = [0, 2, 3, 1]>
+
 module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
   // The image has one channel, so the convolution reads it as it comes; what follows is channels-last up to the output.
   // CHECK-LABEL: func.func @stem
   // CHECK-SAME: (%[[X:.*]]: tensor<?x1x8x8xf32, #nn.enc<[N]>>,
-  // CHECK-NEXT: %[[C:.*]] = nn.conv %[[X]], {{.*}} -> tensor<?x16x8x8xf32, #nn.enc<[N], order = [0, 2, 3, 1]>>
-  // CHECK-NEXT: %[[R:.*]] = nn.relu %[[C]] : tensor<?x16x8x8xf32, #nn.enc<[N], order = [0, 2, 3, 1]>>
-  // CHECK-NEXT: %[[P:.*]] = nn.max_pool %[[R]] {{.*}} -> tensor<?x16x4x4xf32, #nn.enc<[N], order = [0, 2, 3, 1]>>
-  // CHECK-NEXT: %[[O:.*]] = nn.reorder %[[P]] : tensor<?x16x4x4xf32, #nn.enc<[N], order = [0, 2, 3, 1]>> to tensor<?x16x4x4xf32, #nn.enc<[N]>>
+  // CHECK-NEXT: %[[C:.*]] = nn.conv %[[X]], {{.*}} -> tensor<?x16x8x8xf32, #[[LAST_N]]>
+  // CHECK-NEXT: %[[R:.*]] = nn.relu %[[C]] : tensor<?x16x8x8xf32, #[[LAST_N]]>
+  // CHECK-NEXT: %[[P:.*]] = nn.max_pool %[[R]] {{.*}} -> tensor<?x16x4x4xf32, #[[LAST_N]]>
+  // CHECK-NEXT: %[[O:.*]] = nn.reorder %[[P]] : tensor<?x16x4x4xf32, #[[LAST_N]]> to tensor<?x16x4x4xf32, #nn.enc<[N]>>
   // CHECK-NEXT: return %[[O]]
   func.func @stem(%x: tensor<?x1x8x8xf32, #nn.enc<[N]>>, %w: tensor<16x1x3x3xf32>) -> tensor<?x16x4x4xf32, #nn.enc<[N]>> {
     %0 = nn.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
@@ -27,7 +30,7 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
   // CHECK-SAME: (%[[X:.*]]: tensor<2x16x8x8xf32>, %{{.*}}: tensor<16x16x1x1xf32>, %[[S:.*]]: tensor<16x1x1xf32>)
   // CHECK-NEXT: %[[R:.*]] = nn.reorder %[[X]]
   // CHECK-NEXT: %[[C:.*]] = nn.conv %[[R]],
-  // CHECK-NEXT: %[[A:.*]] = nn.add %[[C]], %[[S]] : (tensor<2x16x8x8xf32, #nn.enc<[], order = [0, 2, 3, 1]>>, tensor<16x1x1xf32>)
+  // CHECK-NEXT: %[[A:.*]] = nn.add %[[C]], %[[S]] : (tensor<2x16x8x8xf32, #[[LAST]]>, tensor<16x1x1xf32>)
   // CHECK-NEXT: %[[B:.*]] = nn.add %[[A]], %[[R]]
   // CHECK-NEXT: %[[O:.*]] = nn.reorder %[[B]]
   // CHECK-NEXT: return %[[O]]
@@ -52,9 +55,9 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
 
   // Concatenation and padding keep the order of what they read; a reduction reads it, and what it leaves is row-major.
   // CHECK-LABEL: func.func @following
-  // CHECK: %[[P:.*]] = nn.max_pool %{{.*}} -> tensor<2x16x4x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
-  // CHECK: %[[C:.*]] = nn.concat %[[P]], %[[P]] {{.*}} -> tensor<2x32x4x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
-  // CHECK: %[[Q:.*]] = nn.pad %[[C]] constant {{.*}} -> tensor<2x32x6x4xf32, #nn.enc<[], order = [0, 2, 3, 1]>>
+  // CHECK: %[[P:.*]] = nn.max_pool %{{.*}} -> tensor<2x16x4x4xf32, #[[LAST]]>
+  // CHECK: %[[C:.*]] = nn.concat %[[P]], %[[P]] {{.*}} -> tensor<2x32x4x4xf32, #[[LAST]]>
+  // CHECK: %[[Q:.*]] = nn.pad %[[C]] constant {{.*}} -> tensor<2x32x6x4xf32, #[[LAST]]>
   // CHECK: %[[M:.*]] = nn.reduce_mean %[[Q]] {{.*}} -> tensor<2x32xf32>
   // CHECK: return %[[M]]
   func.func @following(%x: tensor<2x16x8x8xf32>) -> tensor<2x32xf32> {

@@ -1,6 +1,8 @@
 // A linear layer behind flatten reads the channels-last image as it lies; its weight is permuted instead.
 // RUN: nncc-opt %s --fold-flatten --canonicalize | FileCheck %s
 
+// CHECK-DAG: #[[LAST:[a-z_0-9]+]] = #nn.enc<[N], order = [0, 2, 3, 1]>
+
 #cl = #nn.enc<[N], order = [0, 2, 3, 1]>
 module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
   nn.parameter @fc.weight : tensor<10x128xf32>
@@ -13,7 +15,7 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
   // CHECK-DAG: %[[W4:.*]] = nn.reshape %[[W]] : tensor<10x128xf32> -> tensor<10x8x4x4xf32>
   // CHECK-DAG: %[[WT:.*]] = nn.transpose %[[W4]] {permutation = array<i64: 0, 2, 3, 1>} : tensor<10x8x4x4xf32> -> tensor<10x4x4x8xf32>
   // CHECK-DAG: %[[W2:.*]] = nn.reshape %[[WT]] : tensor<10x4x4x8xf32> -> tensor<10x128xf32>
-  // CHECK-DAG: %[[XT:.*]] = nn.transpose %[[X]] {permutation = array<i64: 0, 2, 3, 1>} : tensor<?x8x4x4xf32, #nn.enc<[N], order = [0, 2, 3, 1]>> -> tensor<?x4x4x8xf32, #nn.enc<[N]>>
+  // CHECK-DAG: %[[XT:.*]] = nn.transpose %[[X]] {permutation = array<i64: 0, 2, 3, 1>} : tensor<?x8x4x4xf32, #[[LAST]]> -> tensor<?x4x4x8xf32, #nn.enc<[N]>>
   // CHECK-DAG: %[[X2:.*]] = nn.reshape %[[XT]] : tensor<?x4x4x8xf32, #nn.enc<[N]>> -> tensor<?x128xf32, #nn.enc<[N]>>
   // CHECK: nn.matmul %[[X2]], %[[W2]] {transpose_rhs}
   func.func @linear(%x: tensor<?x8x4x4xf32, #cl>) -> tensor<?x10xf32, #nn.enc<[N]>> {

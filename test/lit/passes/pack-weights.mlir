@@ -3,6 +3,12 @@
 // RUN: nncc-opt %s --pack-weights="columns=16 lanes=8" | FileCheck %s --check-prefix=NARROW
 // RUN: not nncc-opt %s --pack-weights="columns=20 lanes=8" 2>&1 | FileCheck %s --check-prefix=ODD
 
+// NARROW-DAG: #[[CONV:[a-z_0-9]+]] = #nn.enc<[], pack = <[0, 1, 96], [0, 6, 16], [2, 3, 1], [3, 3, 1], [1, 4, 1], [0, 16, 1]>>
+// NARROW-DAG: #[[DEPTHWISE:[a-z_0-9]+]] = #nn.enc<[], pack = <[2, 3, 1], [3, 3, 1], [0, 24, 1]>>
+// CHECK-DAG: #[[DEPTHWISE:[a-z_0-9]+]] = #nn.enc<[], pack = <[2, 3, 1], [3, 3, 1], [0, 32, 1]>>
+// CHECK-DAG: #[[LINEAR:[a-z_0-9]+]] = #nn.enc<[], pack = <[0, 1, 16], [1, 32, 1], [0, 16, 1]>>
+// CHECK-DAG: #[[CONV:[a-z_0-9]+]] = #nn.enc<[], pack = <[0, 1, 96], [0, 2, 48], [2, 3, 1], [3, 3, 1], [1, 4, 1], [0, 48, 1]>>
+
 // ODD: error: pack-weights: columns must be a positive multiple of lanes, found columns = 20, lanes = 8
 
 nn.parameter @conv.weight : tensor<96x4x3x3xf32>
@@ -12,10 +18,10 @@ nn.parameter @fc.weight : tensor<10x32xf32>
 // 96 outputs are two panels of 48, not 64 and a half-empty one: loops are outputs, kernel rows, kernel columns, inputs, columns.
 // CHECK-LABEL: func.func @conv
 // CHECK: %[[W:.*]] = nn.get_parameter @conv.weight
-// CHECK-NEXT: %[[P:.*]] = nn.reorder %[[W]] : tensor<96x4x3x3xf32> to tensor<96x4x3x3xf32, #nn.enc<[], pack = <[0, 1, 96], [0, 2, 48], [2, 3, 1], [3, 3, 1], [1, 4, 1], [0, 48, 1]>>>
+// CHECK-NEXT: %[[P:.*]] = nn.reorder %[[W]] : tensor<96x4x3x3xf32> to tensor<96x4x3x3xf32, #[[CONV]]>
 // CHECK-NEXT: nn.conv %{{.*}}, %[[P]]
 // NARROW-LABEL: func.func @conv
-// NARROW: pack = <[0, 1, 96], [0, 6, 16], [2, 3, 1], [3, 3, 1], [1, 4, 1], [0, 16, 1]>
+// NARROW: nn.reorder {{.*}} to tensor<96x4x3x3xf32, #[[CONV]]>
 func.func @conv(%x: tensor<1x4x8x8xf32>) -> tensor<1x96x6x6xf32> {
   %w = nn.get_parameter @conv.weight : tensor<96x4x3x3xf32>
   %0 = nn.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
@@ -26,9 +32,9 @@ func.func @conv(%x: tensor<1x4x8x8xf32>) -> tensor<1x96x6x6xf32> {
 
 // A depthwise weight has its channels innermost, padded to the lanes.
 // CHECK-LABEL: func.func @depthwise
-// CHECK: pack = <[2, 3, 1], [3, 3, 1], [0, 32, 1]>
+// CHECK: nn.reorder {{.*}} to tensor<20x1x3x3xf32, #[[DEPTHWISE]]>
 // NARROW-LABEL: func.func @depthwise
-// NARROW: pack = <[2, 3, 1], [3, 3, 1], [0, 24, 1]>
+// NARROW: nn.reorder {{.*}} to tensor<20x1x3x3xf32, #[[DEPTHWISE]]>
 func.func @depthwise(%x: tensor<1x20x8x8xf32>) -> tensor<1x20x6x6xf32> {
   %w = nn.get_parameter @depthwise.weight : tensor<20x1x3x3xf32>
   %0 = nn.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>,
@@ -40,7 +46,7 @@ func.func @depthwise(%x: tensor<1x20x8x8xf32>) -> tensor<1x20x6x6xf32> {
 // Both products read the weight N x K, and share one packed form.
 // CHECK-LABEL: func.func @linear
 // CHECK: %[[W:.*]] = nn.get_parameter @fc.weight
-// CHECK-NEXT: %[[P:.*]] = nn.reorder %[[W]] : {{.*}} pack = <[0, 1, 16], [1, 32, 1], [0, 16, 1]>
+// CHECK-NEXT: %[[P:.*]] = nn.reorder %[[W]] : {{.*}} to tensor<10x32xf32, #[[LINEAR]]>
 // CHECK-NEXT: nn.matmul %{{.*}}, %[[P]]
 // CHECK-NEXT: nn.matmul %{{.*}}, %[[P]]
 func.func @linear(%x: tensor<4x32xf32>, %y: tensor<8x32xf32>) -> (tensor<4x10xf32>, tensor<8x10xf32>) {
