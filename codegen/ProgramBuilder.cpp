@@ -174,7 +174,7 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
   Operation *returned = function.getBody().front().getTerminator();
   for (OpOperand &operand : returned->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
-    Value source = nn::viewedValue(operand.get());
+    Value source = nn::wholeViewedValue(operand.get());
     if (!source.getDefiningOp<nn::KernelOp>() || places.contains(source))
       return function.emitOpError("returns, as result ")
              << index << ", what no kernel writes for it alone; form-kernels must run before";
@@ -287,10 +287,16 @@ FailureOr<uint32_t> ProgramBuilder::addBuffer(Location loc, rt::BufferKind kind,
 
 FailureOr<rt::BufferRef> ProgramBuilder::bufferOf(Value value) {
   Value source = nn::viewedValue(value);
+  // A type without a counterpart at run time is reported where its buffer is made.
+  std::optional<DType> dtype = nn::dtypeOf(tensorTypeOf(value).getElementType());
+  nn::Dim offset = nn::viewOffset(value) * (dtype ? sizeBytesOf(*dtype) : 1);
+  FailureOr<rt::SizeExpr> offsetBytes = sizeExpr(value.getLoc(), offset, "a view's offset");
+  if (failed(offsetBytes))
+    return failure();
   if (auto parameter = source.getDefiningOp<nn::GetParameterOp>())
-    return rt::BufferRef{parameters.lookup(parameter.getName()), 0};
+    return rt::BufferRef{parameters.lookup(parameter.getName()), *offsetBytes};
   if (auto place = places.find(source); place != places.end())
-    return place->second;
+    return rt::BufferRef{place->second.buffer, place->second.offsetBytes + *offsetBytes};
   return emitError(value.getLoc(), "a kernel reads a value that has no buffer");
 }
 

@@ -93,16 +93,133 @@ Value Chain::apply(OpBuilder &builder, Location loc, Value rootValue,
   return last;
 }
 
+bool nn::isAnchor(Operation *op) {
+  return !isa<ElementwiseOpInterface, MovementOpInterface, ConstantOp, InsertOp, YieldOp>(op);
+}
+
 Operation *nn::anchorOf(KernelOp kernel) {
-  Operation *last = nullptr;
-  for (Operation &op : kernel.getBlock().without_terminator()) {
-    if (isa<ConstantOp>(op))
-      continue;
-    last = &op;
-    if (!isa<ElementwiseOpInterface>(op))
+  Operation *movement = nullptr, *last = nullptr;
+  for (Operation &op : kernel.getBlock()) {
+    if (isAnchor(&op))
       return &op;
+    if (isa<MovementOpInterface>(op) && !movement)
+      movement = &op;
+    if (isa<ElementwiseOpInterface>(op))
+      last = &op;
   }
-  return last;
+  return movement ? movement : last;
+}
+
+/// The ops from the yielded value back to the stored one.
+static SmallVector<Operation *> placementOf(KernelOp kernel, unsigned index) {
+  Operation *anchor = anchorOf(kernel);
+  bool hasAnchor = anchor && isAnchor(anchor);
+  SmallVector<Operation *> ops;
+  Operation *op = kernel.getTerminator()->getOperand(index).getDefiningOp();
+  while (op && (isa<InsertOp>(op) || (hasAnchor && isStridedMovement(op)))) {
+    ops.push_back(op);
+    op = op->getOperand(0).getDefiningOp();
+  }
+  return ops;
+}
+
+Value nn::storedValue(KernelOp kernel, unsigned index) {
+  SmallVector<Operation *> ops = placementOf(kernel, index);
+  return ops.empty() ? kernel.getTerminator()->getOperand(index) : ops.back()->getOperand(0);
+}
+
+/// The view of the op's result becomes that of its operand.
+static bool followBack(Operation *op, StridedView &view) {
+  if (auto insert = dyn_cast<InsertOp>(op)) {
+    view.offset = view.offset + view.strides[insert.getAxis()] * insert.getOffset();
+    return true;
+  }
+  if (auto transpose = dyn_cast<TransposeOp>(op)) {
+    SmallVector<Dim> strides(view.strides.size());
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      strides[from] = view.strides[dim];
+    view.strides = strides;
+    return true;
+  }
+  if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+    auto strides = reshapeStrides(view.strides, shapeOf(reshape.getType()), shapeOf(reshape.getX().getType()),
+                                  op->getContext());
+    if (strides)
+      view.strides = *strides;
+    return strides.has_value();
+  }
+  return isa<ReorderOp>(op);
+}
+
+static StridedView wholeOf(RankedTensorType type) {
+  return {{}, constantDim(type.getContext(), 0), isPacked(type) ? SmallVector<Dim>() : stridesOf(type)};
+}
+
+StridedView nn::storedView(KernelOp kernel, unsigned index) {
+  StridedView view = wholeOf(cast<RankedTensorType>(kernel.getResult(index).getType()));
+  for (Operation *op : placementOf(kernel, index)) {
+    [[maybe_unused]] bool isFollowed = followBack(op, view);
+    assert(isFollowed && "a kernel ends with a movement that strides cannot say");
+  }
+  return view;
+}
+
+std::optional<StridedView> nn::storedViewBehind(Operation *movement) {
+  auto type = cast<RankedTensorType>(movement->getResult(0).getType());
+  if (!isStridedMovement(movement) || isPacked(type))
+    return std::nullopt;
+  StridedView view = wholeOf(type);
+  return followBack(movement, view) ? std::optional(view) : std::nullopt;
+}
+
+/// The elements that are side by side in a tensor of `type` are so in `view`.
+static bool hasUnitStride(RankedTensorType type, const StridedView &view) {
+  for (int64_t dim : llvm::reverse(orderOf(type)))
+    if (type.getDimSize(dim) != 1)
+      return constantOf(view.strides[dim]) == 1;
+  return true;
+}
+
+/// The dimensions [first, end) of `type`, from the outermost to the innermost in memory, are in `view` one run of equally distant
+/// elements.
+static bool isOneRun(RankedTensorType type, const StridedView &view, unsigned first, unsigned end) {
+  Shape shape = shapeOf(type), extents;
+  SmallVector<Dim> strides;
+  for (int64_t dim : ArrayRef<int64_t>(orderOf(type)).slice(first, end - first)) {
+    extents.push_back(shape[dim]);
+    strides.push_back(view.strides[dim]);
+  }
+  Dim all = product(extents, type.getContext());
+  return reshapeStrides(strides, extents, {all}, type.getContext()).has_value();
+}
+
+bool nn::readsThroughStrides(OpOperand &operand, const StridedView &view) {
+  Operation *op = operand.getOwner();
+  unsigned number = operand.getOperandNumber();
+  auto type = cast<RankedTensorType>(operand.get().getType());
+  // Every element is addressed by itself.
+  if (isa<AttentionOp>(op))
+    return number < 3;
+  if (isa<MatmulOp>(op))
+    return number == 1 || (number == 0 && hasUnitStride(type, view));
+  if (auto conv = dyn_cast<ConvOp>(op)) {
+    bool isChannelsLast = orderOf(type) == ArrayRef<int64_t>(channelsLastOrder(type.getRank()));
+    return number == 0 && !isDepthwise(conv) && isChannelsLast && constantOf(view.strides[1]) == 1 &&
+           isOneRun(type, view, 1, type.getRank() - 1);
+  }
+  return number == 0 && hasUnitStride(type, view) &&
+         isa<LayerNormOp, RmsNormOp, GroupNormOp, InstanceNormOp, SoftmaxOp, LogSoftmaxOp, ReductionOpInterface, MaxPoolOp,
+             AvgPoolOp, AdaptiveMaxPoolOp, AdaptiveAvgPoolOp>(op);
+}
+
+bool nn::writesThroughStrides(Operation *anchor, RankedTensorType type, const StridedView &view) {
+  // Tiles of rows at equal distances: those of one matrix, or, with one packed weight for the whole batch, all.
+  if (auto matmul = dyn_cast<MatmulOp>(anchor))
+    return hasUnitStride(type, view) && (!isPacked(cast<RankedTensorType>(matmul.getRhs().getType())) ||
+                                         isOneRun(type, view, 0, type.getRank() - 1));
+  if (auto conv = dyn_cast<ConvOp>(anchor))
+    return !isDepthwise(conv) && constantOf(view.strides[1]) == 1 && isOneRun(type, view, 0, type.getRank() - 1);
+  return !isa<ConvTransposeOp, RecurrenceOp, RnnOp, LstmOp, GruOp>(anchor);
 }
 
 PackLoopsAttr nn::panelsOf(ConvOp conv, int64_t columns) {
@@ -166,9 +283,9 @@ FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {
   body.anchor = anchorOf(kernel);
   if (!body.anchor)
     return failure();
-  body.result = yield.getOperand(0);
+  body.result = storedValue(kernel, 0);
   for (Operation &op : kernel.getBlock().without_terminator()) {
-    if (&op == body.anchor || isa<ElementwiseOpInterface, ConstantOp>(op))
+    if (&op == body.anchor || isa<ElementwiseOpInterface, ConstantOp, InsertOp>(op) || isStridedMovement(&op))
       continue;
     if (!isa<MaxPoolOp, AvgPoolOp>(op) || body.pool)
       return failure();

@@ -3,7 +3,7 @@
 // answers stand here once.
 #pragma once
 
-#include "ir/NN.h"
+#include "ir/StridedView.h"
 
 #include <optional>
 
@@ -48,8 +48,24 @@ private:
 /// The constant behind a one-element nn.constant, if `value` is one.
 std::optional<mlir::Attribute> splatConstant(mlir::Value value);
 
-/// The op that decides which emitter writes the kernel: the first op that is not elementwise, or the last elementwise op.
+/// The op that decides which emitter writes the kernel: the first one that is neither elementwise nor a movement; without such an
+/// op the first movement, or else the last elementwise op. Null in a kernel that only copies.
 mlir::Operation *anchorOf(KernelOp kernel);
+/// `op` computes its result as a whole, not element by element on demand.
+bool isAnchor(mlir::Operation *op);
+
+/// What the kernel stores as result `index`: the yielded value before ops that only say where it goes, nn.insert and, behind an
+/// anchor, movements.
+mlir::Value storedValue(KernelOp kernel, unsigned index);
+/// Where its elements lie in the result's memory (the source is null).
+StridedView storedView(KernelOp kernel, unsigned index);
+/// The same for a kernel that would end with `movement` and store its operand.
+std::optional<StridedView> storedViewBehind(mlir::Operation *movement);
+
+/// The kernel of the operand's owner can read it as `view`, so that no kernel need put the elements side by side before.
+bool readsThroughStrides(mlir::OpOperand &operand, const StridedView &view);
+/// The kernel of `anchor` can write its result of type `type` to such places.
+bool writesThroughStrides(mlir::Operation *anchor, mlir::RankedTensorType type, const StridedView &view);
 
 /// The packed layout of a weight as the contraction emitters read it: panels of `columns` output channels, each panel with
 /// the contracted index outermost, in the order in which the kernel walks it.

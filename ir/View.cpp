@@ -2,6 +2,8 @@
 
 #include "ir/View.h"
 
+#include "ir/StridedView.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -37,6 +39,23 @@ static bool movesNothing(TransposeOp transpose) {
   return inOperand == movingOrder(from);
 }
 
+/// The slice alone, whatever its operand is.
+static std::optional<StridedView> placeOf(SliceOp slice) {
+  return stridedViewOf(slice.getResult(), [&](Operation *op) { return op == slice; });
+}
+
+/// The elements that are taken lie side by side, in the order in which the result has them.
+static bool isContiguous(SliceOp slice) {
+  std::optional<StridedView> view = placeOf(slice);
+  auto type = cast<RankedTensorType>(slice.getResult().getType());
+  if (!view || isPacked(type))
+    return false;
+  SmallVector<Dim> strides = stridesOf(type);
+  return llvm::all_of(llvm::seq<int64_t>(0, type.getRank()), [&](int64_t dim) {
+    return type.getDimSize(dim) == 1 || view->strides[dim] == strides[dim];
+  });
+}
+
 bool nn::isView(Operation *op) {
   if (op->getNumOperands() != 1 || op->getNumResults() != 1)
     return false;
@@ -46,6 +65,7 @@ bool nn::isView(Operation *op) {
       .Case<ReorderOp>([&](auto) { return sameMemory(from, to); })
       .Case<ReshapeOp>([&](auto) { return isRowMajorInMemory(from) && isRowMajorInMemory(to); })
       .Case<TransposeOp>([&](TransposeOp transpose) { return movesNothing(transpose); })
+      .Case<SliceOp>([&](SliceOp slice) { return isContiguous(slice); })
       .Default(false);
 }
 
@@ -56,4 +76,25 @@ Value nn::viewedValue(Value value) {
     value = op->getOperand(0);
   }
   return value;
+}
+
+Value nn::wholeViewedValue(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isView(op) || isa<SliceOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+Dim nn::viewOffset(Value value) {
+  Dim offset = constantDim(value.getContext(), 0);
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    if (auto slice = dyn_cast<SliceOp>(op))
+      offset = offset + placeOf(slice)->offset;
+    value = op->getOperand(0);
+  }
+  return offset;
 }

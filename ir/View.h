@@ -13,10 +13,14 @@ bool sameMemory(mlir::RankedTensorType a, mlir::RankedTensorType b);
 /// The elements lie in memory in row-major sequence, whatever the order says of dimensions of extent 1.
 bool isRowMajorInMemory(mlir::RankedTensorType type);
 
-/// `op` has one operand and one result, and the result is the operand's memory under another type.
+/// `op` has one operand and one result, and the result is the operand's memory, or a run of it, under another type.
 bool isView(mlir::Operation *op);
 
 /// The value whose memory `value` names: follows views to what a kernel writes, the caller passes, or a parameter holds.
 mlir::Value viewedValue(mlir::Value value);
+/// The same through views of a whole tensor only, not through slices.
+mlir::Value wholeViewedValue(mlir::Value value);
+/// Where `value` begins in the memory of viewedValue, in elements.
+Dim viewOffset(mlir::Value value);
 
 } // namespace nncc::nn

@@ -124,16 +124,59 @@ std::string namePart(Operation *op) {
 class KernelFormer {
 public:
   void run(Block &block) {
+    findSeenThrough(block);
     for (Operation &op : block)
-      if (!staysOutside(&op))
+      if (!staysOutside(&op) && !seenThrough.contains(&op))
         assign(&op);
     for (std::unique_ptr<Group> &group : groups)
       if (!group->ops.empty())
         outline(*group);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (nn::isStridedMovement(&op) && op.use_empty())
+        op.erase();
     copyReturnedValues(cast<func::ReturnOp>(block.getTerminator()));
   }
 
 private:
+  //===--------------------------------------------------------------------===//
+  // Movements that nobody need carry out
+  //===--------------------------------------------------------------------===//
+
+  /// Later ones first: whether a reader sees through one movement is known when the movement before it is looked at.
+  void findSeenThrough(Block &block) {
+    for (Operation &op : llvm::reverse(block))
+      if (nn::isStridedMovement(&op) && !nn::isView(&op) && !op.use_empty() && readersSeeThrough(&op, &op))
+        seenThrough.insert(&op);
+  }
+
+  /// All that read `op`, a movement or a view behind `first`, can read the operand of `first` in its stead.
+  bool readersSeeThrough(Operation *op, Operation *first) {
+    return llvm::all_of(op->getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (nn::isView(user) || seenThrough.contains(user))
+        return readersSeeThrough(user, first);
+      std::optional<nn::StridedView> view =
+          nn::stridedViewOf(use.get(), [&](Operation *movement) { return !movement->isBeforeInBlock(first); });
+      return view && nn::readsThroughStrides(use, *view);
+    });
+  }
+
+  /// The movements between the memory that a kernel reads and `value`, in order.
+  SmallVector<Operation *> movementsBefore(Value value) {
+    SmallVector<Operation *> chain;
+    size_t length = 0;
+    for (Operation *op = value.getDefiningOp(); op && (nn::isView(op) || seenThrough.contains(op));
+         op = op->getOperand(0).getDefiningOp()) {
+      chain.push_back(op);
+      // Views before the first movement are views still.
+      if (seenThrough.contains(op))
+        length = chain.size();
+    }
+    chain.resize(length);
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
   //===--------------------------------------------------------------------===//
   // Which ops go together
   //===--------------------------------------------------------------------===//
@@ -148,6 +191,8 @@ private:
         group->pool = op;
         return;
       }
+    if (Group *group = placementTarget(op))
+      return append(*group, op);
     Group &group = newGroup();
     if (isOnDemand(op)) {
       for (Value operand : op->getOperands())
@@ -168,7 +213,7 @@ private:
     Group *target = nullptr;
     for (Value operand : op->getOperands()) {
       Group *group = groupOf.lookup(operand.getDefiningOp());
-      if (!group || !group->anchor || !isReadOnlyBy(group->last(), op) ||
+      if (!group || !group->anchor || nn::isStridedMovement(group->last()) || !isReadOnlyBy(group->last(), op) ||
           !fitsEpilogue(op, group->last(), group->anchor))
         continue;
       bool isLater = target && target->last()->isBeforeInBlock(group->last());
@@ -177,6 +222,19 @@ private:
         target = group;
     }
     return target;
+  }
+
+  /// The kernel that can store its result where `movement` would put it.
+  Group *placementTarget(Operation *movement) {
+    if (!nn::isStridedMovement(movement))
+      return nullptr;
+    Group *group = groupOf.lookup(movement->getOperand(0).getDefiningOp());
+    if (!group || !isa_and_present<nn::AttentionOp, nn::MatmulOp>(group->anchor) ||
+        nn::isStridedMovement(group->last()) || !isReadOnlyBy(group->last(), movement))
+      return nullptr;
+    std::optional<nn::StridedView> view = nn::storedViewBehind(movement);
+    bool fits = view && nn::writesThroughStrides(group->anchor, tensorTypeOf(movement->getOperand(0)), *view);
+    return fits ? group : nullptr;
   }
 
   /// The convolution whose rows `pool` takes over.
@@ -228,10 +286,19 @@ private:
   void outline(Group &group) {
     llvm::SetVector<Operation *> members(group.ops.begin(), group.ops.end());
     llvm::SetVector<Value> inputs, constants;
+    llvm::SetVector<Operation *> movements;
     for (Operation *op : group.ops)
-      for (Value operand : op->getOperands())
-        if (!members.contains(operand.getDefiningOp()))
-          (isInlineConstant(operand) ? constants : inputs).insert(operand);
+      for (Value operand : op->getOperands()) {
+        if (members.contains(operand.getDefiningOp()))
+          continue;
+        if (isInlineConstant(operand)) {
+          constants.insert(operand);
+          continue;
+        }
+        SmallVector<Operation *> chain = movementsBefore(operand);
+        movements.insert(chain.begin(), chain.end());
+        inputs.insert(chain.empty() ? operand : chain.front()->getOperand(0));
+      }
 
     Operation *last = group.last();
     Operation *named = group.anchor ? group.anchor : last;
@@ -244,6 +311,11 @@ private:
     builder.setInsertionPointToStart(&kernel.getBlock());
     for (Value constant : constants)
       builder.clone(*constant.getDefiningOp(), mapping);
+    // A movement may serve several operands: it was met behind what it reads only in the chain of the first.
+    SmallVector<Operation *> ordered = movements.takeVector();
+    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *op : ordered)
+      builder.clone(*op, mapping);
     for (Operation *op : group.ops)
       builder.clone(*op, mapping);
     SmallVector<Value> results = llvm::map_to_vector(
@@ -269,7 +341,7 @@ private:
   void copyReturnedValues(func::ReturnOp returned) {
     llvm::SmallPtrSet<Value, 4> written;
     for (OpOperand &operand : returned->getOpOperands()) {
-      Value source = nn::viewedValue(operand.get());
+      Value source = nn::wholeViewedValue(operand.get());
       if (source.getDefiningOp<nn::KernelOp>() && written.insert(source).second)
         continue;
       OpBuilder builder(returned);
@@ -281,6 +353,7 @@ private:
     }
   }
 
+  llvm::DenseSet<Operation *> seenThrough;
   std::vector<std::unique_ptr<Group>> groups;
   llvm::DenseMap<Operation *, Group *> groupOf;
 };

@@ -83,6 +83,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
       not take in its producers.
     - Reductions and pools take in the elementwise ops before them under the same condition; they, norms and softmax take the
       elementwise ops that follow.
+    - A slice, transpose or reshape that all its readers can address through strides (`readsThroughStrides`) is carried out by
+      none: each reader has it in its body and reads the memory before it. A product or an attention stores its result where a
+      transpose behind it would put it (`writesThroughStrides`).
     - Every other op is a kernel of its own; views stay outside (ir/View.h).
   }];
 }

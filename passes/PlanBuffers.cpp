@@ -30,15 +30,12 @@ bool hasSameElements(RankedTensorType a, RankedTensorType b) {
 /// an elementwise kernel, and as the operand of a contraction's epilogue, tile by tile.
 bool readsWhereItWrites(nn::KernelOp kernel, BlockArgument argument) {
   RankedTensorType result = tensorTypeOf(kernel.getResult(0));
-  bool isElementwise = true;
-  for (Operation &op : kernel.getBlock().without_terminator()) {
-    if (isa<nn::ConstantOp>(op))
-      continue;
-    bool isEpilogueAnchor = isa<nn::ConvOp, nn::MatmulOp>(op);
-    if (!isa<nn::ElementwiseOpInterface>(op) && !isEpilogueAnchor)
+  if (nn::storedValue(kernel, 0) != kernel.getTerminator()->getOperand(0))
+    return false;
+  // Movements of other operands do no harm: no other operand lies in the same memory.
+  for (Operation &op : kernel.getBlock().without_terminator())
+    if (!isa<nn::ConstantOp, nn::ConvOp, nn::MatmulOp, nn::ElementwiseOpInterface>(op) && !nn::isStridedMovement(&op))
       return false;
-    isElementwise &= !isEpilogueAnchor;
-  }
   // A pool would have made the tile and the result differ; here every reader has the result's shape and order.
   return llvm::all_of(argument.getUsers(), [&](Operation *user) {
     if (!isa<nn::ElementwiseOpInterface>(user))

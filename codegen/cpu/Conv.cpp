@@ -13,6 +13,7 @@
 
 #include "codegen/cpu/ChainOperand.h"
 #include "codegen/cpu/ConvGeometry.h"
+#include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/PoolWindow.h"
 #include "codegen/cpu/TileLoop.h"
 #include "codegen/cpu/VectorLoop.h"
@@ -86,6 +87,7 @@ private:
   nn::Dim copiedWidth;         ///< columns of a copied input row
   nn::Dim copiedBytes, tableBytes, pooledBytes; ///< parts of the scratch memory
 
+  std::optional<KernelOperands> operands;
   // The task at hand; `unpooled` is the convolution's tile that only the pool reads.
   Value image, group, copied, table, unpooled;
 };
@@ -203,6 +205,7 @@ FailureOr<EmittedKernel> ConvEmitter::emit(StringRef symbol) {
   if (failed(plan()))
     return failure();
   b.beginKernel(symbol);
+  operands.emplace(b, kernel);
   copied = b.scratch;
   table = b.offset(copied, b.getI8Type(), dim(copiedBytes));
   unpooled = b.offset(table, b.getI8Type(), dim(tableBytes));
@@ -268,7 +271,7 @@ void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value first
   Value firstColumn = b.mul(beginPanel, b.i64(columnsPerPanel));
   Value endColumn = b.min(b.mul(endPanel, b.i64(columnsPerPanel)), b.i64(geometry.groupOutputs));
   Value firstChannel = b.mul(group, b.i64(geometry.groupOutputs));
-  Value result = b.argument(kernel.getInputs().size());
+  const TensorView &result = operands->result(0);
   int64_t lanes = b.target.lanes(accumulatorType(element).getIntOrFloatBitWidth());
 
   b.loop(firstPooledRow, endPooledRow, [&](Value row) {
@@ -294,7 +297,7 @@ void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value first
         ChainPlace at{resultType, 1, channel, place, count, mask};
         Value value = body.afterPool.apply(b, b.getLoc(), root,
                                            [&](Value operand) { return readChainOperand(b, operand, at); });
-        Value to = b.offset(result, stored, place);
+        Value to = b.offset(result.pointer, stored, b.add(b.mul(position, result.strides.back()), channel));
         if (count == 1)
           b.store(value, to);
         else
@@ -306,10 +309,9 @@ void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value first
 
 /// table[tap][i] = the input channels that position firstPosition + i reads at the tap.
 void ConvEmitter::fillDirectTable(Value firstPosition, Value positions) {
-  TensorView x = b.view(conv.inputType(), pointerOf(conv.getX()));
-  Value channelStride = b.i64(geometry.channels);
-  Value imageElements = b.mul(b.product({dim(geometry.in[0]), dim(geometry.in[1]), dim(geometry.in[2])}), channelStride);
-  Value base = b.add(b.mul(image, imageElements), b.mul(group, b.i64(geometry.groupChannels)));
+  const TensorView &x = operands->view(conv.getX());
+  Value positionStride = x.strides.back();
+  Value base = b.add(b.mul(image, x.strides[0]), b.mul(group, b.i64(geometry.groupChannels)));
   Value origin = b.offset(x.pointer, element, base);
   bool checks = !geometry.neverPads();
   Value zeros = checks ? b.zeros(run * element.getIntOrFloatBitWidth() / 8) : Value();
@@ -334,7 +336,7 @@ void ConvEmitter::fillDirectTable(Value firstPosition, Value positions) {
             Value within = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, at, dim(geometry.in[d]));
             inside = inside ? b.createOrFold<arith::AndIOp>(inside, within) : within;
           }
-          Value pointer = b.offset(origin, element, b.mul(place, channelStride));
+          Value pointer = b.offset(origin, element, b.mul(place, positionStride));
           if (inside)
             pointer = b.select(inside, pointer, zeros);
           Value entry = b.add(b.mul(b.i64(tap), dim(tableRows)), i);
@@ -345,7 +347,7 @@ void ConvEmitter::fillDirectTable(Value firstPosition, Value positions) {
 
 /// Copies the input rows that output rows [firstOutRow, firstOutRow + outRows) read: padded with zeros, channels innermost.
 void ConvEmitter::copyInputRows(Value firstOutRow, Value outRows) {
-  TensorView x = b.view(conv.inputType(), pointerOf(conv.getX()));
+  const TensorView &x = operands->view(conv.getX());
   // Dimensions of the type behind H and W; a 1-D convolution has no W.
   bool hasWidth = conv.spatialRank() > 1;
   Value rowStride = x.strides[2], columnStride = hasWidth ? x.strides[3] : b.i64(0);
@@ -440,11 +442,12 @@ void ConvEmitter::emitBlock(Value firstPosition, Value positions, Value beginPan
   auto fullPlace = [&](Value row, Value column) {
     return b.add(b.mul(b.add(firstRow, row), outputs), b.add(firstChannel, column));
   };
-  Value result = b.argument(kernel.getInputs().size());
+  const TensorView &result = operands->result(0);
+  block.outStride = result.strides.back();
   block.outAt = [&](Value row, Value column) {
-    return b.offset(result, spec.stored, fullPlace(row, column));
+    Value place = b.add(b.mul(b.add(firstRow, row), block.outStride), b.add(firstChannel, column));
+    return b.offset(result.pointer, spec.stored, place);
   };
-  block.outStride = outputs;
   if (body.pool) {
     Value tileColumns = b.i64(panelsOfTask * columnsPerPanel);
     Value firstColumn = b.mul(beginPanel, b.i64(columnsPerPanel));

@@ -120,8 +120,29 @@ KernelOperands::KernelOperands(KernelBuilder &b, nn::KernelOp kernel) : b(b), ke
   unsigned argument = 0;
   for (BlockArgument operand : kernel.getBlock().getArguments())
     views[operand] = b.view(cast<RankedTensorType>(operand.getType()), b.argument(argument++));
-  for (Type type : kernel.getResultTypes())
-    results.push_back(b.view(cast<RankedTensorType>(type), b.argument(argument++)));
+  for (Operation &op : kernel.getBlock()) {
+    if (!nn::isStridedMovement(&op))
+      continue;
+    std::optional<nn::StridedView> view = nn::stridedViewOf(op.getResult(0));
+    if (view && isa<BlockArgument>(view->source))
+      views[op.getResult(0)] = strided(op.getResult(0), views[view->source].pointer, *view);
+  }
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index) {
+    auto type = cast<RankedTensorType>(kernel.getResult(index).getType());
+    Value stored = nn::storedValue(kernel, index), pointer = b.argument(argument++);
+    if (stored == kernel.getTerminator()->getOperand(index))
+      results.push_back(b.view(type, pointer));
+    else
+      results.push_back(strided(stored, pointer, nn::storedView(kernel, index)));
+  }
+}
+
+TensorView KernelOperands::strided(Value tensor, Value pointer, const nn::StridedView &place) {
+  TensorView view = b.view(cast<RankedTensorType>(tensor.getType()), pointer);
+  view.pointer = b.offset(pointer, view.storage(), b.dim(place.offset));
+  for (auto [stride, dim] : llvm::zip(view.strides, place.strides))
+    stride = b.dim(dim);
+  return view;
 }
 
 /// Puts a constant into the module as read-only data and returns its address.
@@ -267,7 +288,7 @@ Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
     return arith::ConstantOp::create(b, attr);
   }
   Operation *op = tensor.getDefiningOp();
-  if (!op || isa<nn::ConstantOp>(op))
+  if (operands.isInMemory(tensor))
     return readMemory(operands.view(tensor), index, laneDim);
   if (auto elementwise = dyn_cast<nn::ElementwiseOpInterface>(op))
     return computeElementwise(elementwise, index, laneDim);

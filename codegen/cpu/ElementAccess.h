@@ -18,10 +18,13 @@ public:
   KernelBuilder &b;
   nn::KernelOp kernel;
 
-  /// The memory of a block argument or of an nn.constant.
+  /// The memory of a block argument, of a movement of one that only changes strides, or of an nn.constant.
   const TensorView &view(mlir::Value tensor);
+  /// `tensor` has memory of its own, as view() gives it.
+  bool isInMemory(mlir::Value tensor) { return views.contains(tensor) || tensor.getDefiningOp<nn::ConstantOp>(); }
+  /// The memory of what is stored (nn::storedValue).
   const TensorView &result(unsigned index) { return results[index]; }
-  mlir::Value yielded(unsigned index) { return kernel.getTerminator()->getOperand(index); }
+  mlir::Value yielded(unsigned index) { return nn::storedValue(kernel, index); }
 
   /// Writes one element, or, with a vector `value`, elements along `laneDim` for which `mask` (null = all) holds. A value that
   /// was widened from half precision is rounded here.
@@ -41,6 +44,8 @@ public:
   bool isStatus(mlir::Operation *access);
 
 private:
+  TensorView strided(mlir::Value tensor, mlir::Value pointer, const nn::StridedView &place);
+
   llvm::DenseMap<mlir::Value, TensorView> views;
   llvm::SmallVector<TensorView> results;
   mlir::Value statusPointer;

@@ -74,17 +74,23 @@ private:
   // The iteration space
   //===--------------------------------------------------------------------===//
 
-  Value yielded(unsigned result) { return kernel.getTerminator()->getOperand(result); }
+  Value yielded(unsigned result) { return nn::storedValue(kernel, result); }
 
   /// Results of the same type as the first are computed in its loops, and share what they have in common.
   bool sharesLoops(const ResultNest &nest) {
     return nest.result != 0 && nest.type == nests.front().type;
   }
 
+  /// Each step along `outer` in the result's memory leads right behind the last element along `inner`.
+  bool isStoredInOneRun(unsigned result, RankedTensorType type, int64_t outer, int64_t inner) {
+    nn::StridedView view = nn::storedView(kernel, result);
+    return view.strides[outer] == view.strides[inner] * nn::dimOf(type, inner);
+  }
+
   ResultNest nestOf(unsigned result) {
     ResultNest nest;
     nest.result = result;
-    nest.type = cast<RankedTensorType>(kernel.getResult(result).getType());
+    nest.type = cast<RankedTensorType>(yielded(result).getType());
     MLIRContext *context = b.getContext();
     if (nn::isPacked(nest.type)) {
       nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(nest.type.getEncoding()).getPack();
@@ -99,7 +105,8 @@ private:
         if (other == result || kernel.getResult(other).getType() == nest.type)
           flattens &= collectLeaves(yielded(other), {}, leaves);
       nest.loops = loopsOver(nest.type, [&](int64_t outer, int64_t inner) {
-        return flattens && canFlatten(leaves, nest.type, outer, inner);
+        return flattens && canFlatten(leaves, nest.type, outer, inner) &&
+               isStoredInOneRun(result, nest.type, outer, inner);
       });
       if (nest.loops.empty())
         nest.loops.push_back({nn::constantDim(context, 1), 0});
@@ -246,6 +253,8 @@ private:
       return true;
     auto type = cast<RankedTensorType>(value.getType());
     Operation *op = value.getDefiningOp();
+    if (nn::isStridedMovement(op) && operands->isInMemory(value))
+      return laneDim < 0 || isConstantIntValue(operands->view(value).strides[laneDim], 1);
     if (!op || isa<nn::ConstantOp>(op))
       return !nn::isPacked(type) && (laneDim < 0 || isInnermost(type, laneDim));
     if (isa<nn::ElementwiseOpInterface>(op))

@@ -4,6 +4,7 @@
 // panel into scratch memory, right before the rows that use it: each task owns some panels of one batch entry and walks all rows.
 
 #include "codegen/cpu/ConvGeometry.h"
+#include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/TileLoop.h"
 
 using namespace mlir;
@@ -30,8 +31,10 @@ private:
   LogicalResult plan();
   void emitTask(Value task);
   void packPanel(Value batch, Value panel, Value to);
-  /// Elements before the matrix of `type` that result batch entry `batch` reads.
-  Value matrixOffset(RankedTensorType type, ValueRange batchIndices, Value matrixElements);
+  /// Elements before the matrix of `type` that the batch entry at hand reads, with matrices of `matrixElements` one after another.
+  Value matrixOffset(RankedTensorType type, Value matrixElements);
+  /// Pointer to the matrix of an operand or of the result, wherever its strides lead, at the batch entry at hand.
+  Value matrixOf(const TensorView &tensor);
   void emitBlock(Value firstRow, Value rows, Value panels, Value beginPanel, Value endPanel);
 
   Value pointerOf(Value blockArgument) {
@@ -55,6 +58,7 @@ private:
   SmallVector<int64_t> heights;
   nn::Dim tableBytes, panelBytes;
 
+  std::optional<KernelOperands> operands;
   Value batch, table;
   SmallVector<Value> batchIndices;
 };
@@ -62,7 +66,8 @@ private:
 } // namespace
 
 LogicalResult MatmulEmitter::plan() {
-  if (matmul.getTransposeLhs() || !nn::isRowMajor(lhs) || !nn::isRowMajor(cast<RankedTensorType>(body.result.getType())))
+  if (matmul.getTransposeLhs() || !nn::isRowMajor(lhs) || !nn::isRowMajor(cast<RankedTensorType>(body.result.getType())) ||
+      !nn::writesThroughStrides(matmul, result, nn::storedView(kernel, 0)))
     return kernel.emitOpError("needs row-major operands and no transpose_lhs");
   MLIRContext *context = matmul.getContext();
   nn::Shape a = nn::shapeOf(lhs), w = nn::shapeOf(rhs), r = nn::shapeOf(result);
@@ -113,21 +118,31 @@ LogicalResult MatmulEmitter::plan() {
   return success();
 }
 
-Value MatmulEmitter::matrixOffset(RankedTensorType type, ValueRange indices, Value matrixElements) {
+Value MatmulEmitter::matrixOffset(RankedTensorType type, Value matrixElements) {
   nn::Shape shape = nn::shapeOf(type);
-  size_t lead = indices.size() - (shape.size() - 2);
+  size_t lead = batchIndices.size() - (shape.size() - 2);
   Value flat = b.i64(0);
   for (size_t i = 0; i + 2 < shape.size(); ++i) {
-    Value index = nn::constantOf(shape[i]) == 1 ? b.i64(0) : indices[lead + i];
+    Value index = nn::constantOf(shape[i]) == 1 ? b.i64(0) : batchIndices[lead + i];
     flat = b.add(b.mul(flat, dim(shape[i])), index);
   }
   return b.mul(flat, matrixElements);
+}
+
+Value MatmulEmitter::matrixOf(const TensorView &tensor) {
+  size_t batchDims = tensor.strides.size() - 2, lead = batchIndices.size() - batchDims;
+  Value elements = b.i64(0);
+  for (size_t i = 0; i < batchDims; ++i)
+    if (tensor.type.getDimSize(i) != 1)
+      elements = b.add(elements, b.mul(batchIndices[lead + i], tensor.strides[i]));
+  return b.offset(tensor.pointer, tensor.storage(), elements);
 }
 
 FailureOr<EmittedKernel> MatmulEmitter::emit(StringRef symbol) {
   if (failed(plan()))
     return failure();
   b.beginKernel(symbol);
+  operands.emplace(b, kernel);
   table = b.scratch;
   b.loop(b.beginTask, b.endTask, [&](Value task) { emitTask(task); });
   b.endKernel();
@@ -155,8 +170,7 @@ void MatmulEmitter::emitTask(Value task) {
     Value panels = pointerOf(matmul.getRhs());
     if (!foldsBatch)
       panels = b.offset(panels, element,
-                        matrixOffset(rhs, batchIndices,
-                                     b.product({dim(panelCount), dim(k), b.i64(columnsPerPanel)})));
+                        matrixOffset(rhs, b.product({dim(panelCount), dim(k), b.i64(columnsPerPanel)})));
     Value first = b.mul(place[2], b.i64(blockRows));
     emitBlock(first, b.min(b.i64(blockRows), b.sub(rows, first)), panels, beginPanel, endPanel);
     return;
@@ -175,9 +189,10 @@ void MatmulEmitter::emitTask(Value task) {
 /// Columns [panel * columns, ...) of the right operand, K-major, zero beyond N.
 void MatmulEmitter::packPanel(Value, Value panel, Value to) {
   bool transposed = matmul.getTransposeRhs();
-  Value matrixElements = b.mul(dim(k), dim(n));
-  Value from = b.offset(pointerOf(matmul.getRhs()), element, matrixOffset(rhs, batchIndices, matrixElements));
-  Value rowStride = transposed ? b.i64(1) : dim(n), columnStride = transposed ? dim(k) : b.i64(1);
+  const TensorView &view = operands->view(matmul.getRhs());
+  Value from = matrixOf(view);
+  Value rowStride = view.strides[view.strides.size() - (transposed ? 1 : 2)];
+  Value columnStride = view.strides[view.strides.size() - (transposed ? 2 : 1)];
   Value firstColumn = b.mul(panel, b.i64(columnsPerPanel));
   Value valid = b.min(b.i64(columnsPerPanel), b.sub(dim(n), firstColumn));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
@@ -205,12 +220,21 @@ void MatmulEmitter::packPanel(Value, Value panel, Value to) {
 
 void MatmulEmitter::emitBlock(Value firstRow, Value rows, Value panels, Value beginPanel, Value endPanel) {
   Value rowElements = dim(k);
-  Value a = pointerOf(matmul.getLhs());
-  if (!foldsBatch)
-    a = b.offset(a, element, matrixOffset(lhs, batchIndices, b.mul(dim(m), rowElements)));
+  const TensorView &a = operands->view(matmul.getLhs());
+  Value matrix = foldsBatch ? a.pointer : matrixOf(a);
+  bool isDense = isa<BlockArgument>(matmul.getLhs());
   b.loop(b.i64(0), rows, [&](Value row) {
-    Value pointer = b.offset(a, element, b.mul(b.add(firstRow, row), rowElements));
-    b.store(pointer, b.offset(table, b.pointerType(), row));
+    Value number = b.add(firstRow, row), elements;
+    if (!foldsBatch || isDense) {
+      elements = b.mul(number, isDense ? rowElements : a.strides[a.strides.size() - 2]);
+    } else {
+      // Rows of different batch entries lie where their strides lead.
+      SmallVector<Value> index = b.delinearize(number, ArrayRef<Value>(a.extents).drop_back());
+      elements = b.i64(0);
+      for (auto [position, stride] : llvm::zip(index, a.strides))
+        elements = b.add(elements, b.mul(position, stride));
+    }
+    b.store(b.offset(matrix, element, elements), b.offset(table, b.pointerType(), row));
   });
 
   auto resultType = cast<RankedTensorType>(body.result.getType());
@@ -236,14 +260,19 @@ void MatmulEmitter::emitBlock(Value firstRow, Value rows, Value panels, Value be
   block.columns = dim(n);
   if (matmul.getBias())
     block.bias = pointerOf(matmul.getBias());
-  block.outStride = dim(n);
+  // With the batch folded into the rows they are one run: the innermost row stride is that of them all.
+  const TensorView &stored = operands->result(0);
+  block.outStride = stored.strides[stored.strides.size() - 2];
+  Value out = foldsBatch ? stored.pointer : matrixOf(stored);
   block.fullStride = dim(n);
   Value resultRow = foldsBatch ? firstRow : b.add(b.mul(batch, dim(m)), firstRow);
   auto fullPlace = [&](Value row, Value column) {
     return b.add(b.mul(b.add(resultRow, row), dim(n)), column);
   };
-  Value out = b.argument(kernel.getInputs().size());
-  block.outAt = [&](Value row, Value column) { return b.offset(out, spec.stored, fullPlace(row, column)); };
+  block.outAt = [&](Value row, Value column) {
+    Value place = b.add(b.mul(b.add(firstRow, row), block.outStride), column);
+    return b.offset(out, spec.stored, place);
+  };
   block.operandAt = [&](Value operand, Value row, Value column) -> Value {
     auto type = cast<RankedTensorType>(operand.getType());
     switch (*nn::accessOf(type, spec.chainType, spec.channelDim)) {

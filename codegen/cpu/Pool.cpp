@@ -138,7 +138,7 @@ private:
 FailureOr<EmittedKernel> codegen::emitPool(KernelBuilder &b, nn::KernelOp kernel, StringRef symbol) {
   b.beginKernel(symbol);
   PoolEmitter emitter(b, kernel);
-  auto type = cast<RankedTensorType>(kernel.getResult(0).getType());
+  auto type = cast<RankedTensorType>(nn::storedValue(kernel, 0).getType());
   nn::Shape shape = nn::shapeOf(type);
   nn::Shape rows(llvm::drop_end(shape));
   bool isChannelsLast = nn::orderOf(type).back() == 1;

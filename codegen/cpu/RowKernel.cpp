@@ -15,8 +15,9 @@ static unsigned rankOf(Value tensor) { return cast<RankedTensorType>(tensor.getT
 
 LogicalResult codegen::checkRowResults(nn::KernelOp kernel, Operation *anchor) {
   nn::Shape shape = nn::shapeOf(anchor->getOperand(0).getType());
-  for (Value result : kernel.getResults())
-    if (nn::shapeOf(result.getType()) != shape || nn::isPacked(cast<RankedTensorType>(result.getType())))
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    if (auto type = cast<RankedTensorType>(nn::storedValue(kernel, result).getType());
+        nn::shapeOf(type) != shape || nn::isPacked(type))
       return kernel.emitOpError("has a result of another shape or layout than its anchor ") << anchor->getName();
   return success();
 }
@@ -24,14 +25,16 @@ LogicalResult codegen::checkRowResults(nn::KernelOp kernel, Operation *anchor) {
 SmallVector<LoopDim> codegen::rowLoops(nn::KernelOp kernel, Operation *anchor, ValueRange aligned,
                                        function_ref<bool(int64_t)> isSwept,
                                        std::optional<int64_t> apart) {
-  auto space = cast<RankedTensorType>(kernel.getResult(0).getType());
+  auto space = cast<RankedTensorType>(nn::storedValue(kernel, 0).getType());
   SmallVector<RankedTensorType> leaves;
   bool joins = true;
   joins &= collectLeaves(anchor->getOperand(0), {}, leaves);
-  for (Value value : kernel.getTerminator()->getOperands())
-    joins &= collectLeaves(value, anchor->getResult(0), leaves);
-  for (Type type : kernel.getResultTypes())
-    leaves.push_back(cast<RankedTensorType>(type));
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
+    Value stored = nn::storedValue(kernel, result);
+    joins &= stored == kernel.getTerminator()->getOperand(result) &&
+             collectLeaves(stored, anchor->getResult(0), leaves);
+    leaves.push_back(cast<RankedTensorType>(stored.getType()));
+  }
   for (Value value : aligned)
     leaves.push_back(cast<RankedTensorType>(value.getType()));
   return loopsOver(space, [&](int64_t outer, int64_t inner) {

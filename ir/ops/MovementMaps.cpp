@@ -2,6 +2,7 @@
 // that stands there.
 
 #include "ir/NN.h"
+#include "ir/StridedView.h"
 #include "ir/ops/ScalarFormula.h"
 
 using namespace mlir;
@@ -90,42 +91,6 @@ LaneSource ExpandOp::laneSource(unsigned, unsigned resultDim) {
 //===----------------------------------------------------------------------===//
 // nn.reshape
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// Runs of neighbouring dimensions of operand and result that hold equally many elements.
-struct ReshapeGroup {
-  unsigned fromBegin, fromEnd, toBegin, toEnd;
-  bool isOneDim() const { return fromEnd - fromBegin == 1 && toEnd - toBegin == 1; }
-};
-} // namespace
-
-/// The smallest such runs, in order: an index is taken apart and put together within its run only.
-static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<Dim> from, ArrayRef<Dim> to,
-                                               MLIRContext *context) {
-  SmallVector<ReshapeGroup> groups;
-  unsigned fromBegin = 0, toBegin = 0;
-  while (fromBegin < from.size() || toBegin < to.size()) {
-    ReshapeGroup best = {fromBegin, static_cast<unsigned>(from.size()), toBegin,
-                         static_cast<unsigned>(to.size())};
-    unsigned bestLength = UINT_MAX;
-    for (unsigned fromEnd = fromBegin; fromEnd <= from.size(); ++fromEnd)
-      for (unsigned toEnd = toBegin; toEnd <= to.size(); ++toEnd) {
-        unsigned length = fromEnd - fromBegin + toEnd - toBegin;
-        if (length == 0 || length >= bestLength)
-          continue;
-        Dim ratio = quotient(from.slice(fromBegin, fromEnd - fromBegin),
-                             to.slice(toBegin, toEnd - toBegin), context);
-        if (ratio && constantOf(ratio) == 1) {
-          best = {fromBegin, fromEnd, toBegin, toEnd};
-          bestLength = length;
-        }
-      }
-    groups.push_back(best);
-    fromBegin = best.fromEnd;
-    toBegin = best.toEnd;
-  }
-  return groups;
-}
 
 Value ReshapeOp::buildElement(MovementAccess &access) {
   IndexMath math(access);

@@ -97,6 +97,35 @@ LogicalResult KernelOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// nn.insert
+//===----------------------------------------------------------------------===//
+
+LogicalResult InsertOp::verify() {
+  auto x = cast<RankedTensorType>(getX().getType()), type = cast<RankedTensorType>(getType());
+  Shape part = shapeOf(x), whole = shapeOf(type);
+  int64_t axis = getAxis(), offset = getOffset();
+  if (axis < 0 || axis >= type.getRank())
+    return emitOpError("insert_c2: axis must be one of the result's ") << type.getRank() << " dimensions, found " << axis;
+  bool fits = x.getElementType() == type.getElementType() && x.getRank() == type.getRank();
+  for (int64_t dim = 0; fits && dim < type.getRank(); ++dim)
+    fits = dim == axis || part[dim] == whole[dim];
+  if (!fits)
+    return emitOpError("insert_c1: ") << describe(x) << " does not fit into " << describe(type) << " along dimension " << axis;
+  if (x.isDynamicDim(axis) || type.isDynamicDim(axis) || offset < 0 || offset > type.getDimSize(axis) - x.getDimSize(axis))
+    return emitOpError("insert_c2: dimension ") << axis << " of " << describe(x) << " at offset " << offset
+                                                << " must lie within that of " << describe(type);
+  auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
+  if (getDest()) {
+    auto argument = dyn_cast<BlockArgument>(getDest());
+    if (getDest().getType() != type || !kernel || !argument || kernel.getInPlace() != argument.getArgNumber())
+      return emitOpError("insert_c3: dest must have the result's type and be the operand that the kernel overwrites in place");
+  }
+  if (!kernel || !llvm::hasSingleElement(getResult().getUsers()) || !isa<YieldOp>(*getResult().user_begin()))
+    return emitOpError("insert_c4: the result must be yielded by the kernel around it, and not be read otherwise");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // nn.reorder
 //===----------------------------------------------------------------------===//
 

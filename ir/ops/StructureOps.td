@@ -82,6 +82,31 @@ def NN_KernelOp : NN_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlock,
   }];
 }
 
+def NN_InsertOp : NN_Op<"insert", [Pure]> {
+  let summary = "A tensor as a slice of a larger one that other kernels fill too";
+  let description = [{
+    Indices offset, offset + 1, ... along dimension `axis` of the result hold x; what lies outside is that of `dest`, or is
+    undefined without one. It ends a kernel and moves nothing: it says at which place of the result's memory the kernel writes,
+    and that memory is dest's. PlaceConcats makes a concatenation of such kernels.
+
+    ```mlir
+    %y = nn.kernel "relu" (%a = %x : tensor<4x8xf32>, %d = %dest : tensor<4x24xf32>) -> tensor<4x24xf32> attributes {in_place = 1} {
+      %0 = nn.relu %a : tensor<4x8xf32>
+      %1 = nn.insert %0 into %d {axis = 1, offset = 16} : (tensor<4x8xf32>, tensor<4x24xf32>) -> tensor<4x24xf32>
+      nn.yield %1 : tensor<4x24xf32>
+    }
+    ```
+    `insert_c1`: x and result have one element type, and the same dimensions but for axis.
+    `insert_c2`: axis is a static dimension, and x lies within it.
+    `insert_c3`: dest has the result's type, and is the operand that the kernel overwrites in place.
+    `insert_c4`: the result is yielded by the kernel around it, and not read otherwise.
+  }];
+  let arguments = (ins NN_Tensor:$x, Optional<NN_Tensor>:$dest, I64Attr:$axis, I64Attr:$offset);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$x (`into` $dest^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">, ReturnLike]> {
   let summary = "Ends the body of a kernel";
   let arguments = (ins Variadic<NN_Tensor>:$values);

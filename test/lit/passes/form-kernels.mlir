@@ -165,3 +165,86 @@ func.func @views(%x: tensor<4x2x3xf32>) -> tensor<1x4x6xf32> {
   %2 = nn.relu %1 : tensor<1x4x6xf32>
   return %2 : tensor<1x4x6xf32>
 }
+
+// -----
+
+// The heads of an attention are cut out of one projection: slices, reshapes and transposes change no element's place in memory,
+// so the kernel reads q, k and v where they lie and writes its result in the order of the tokens.
+// CHECK-LABEL: func.func @attention_heads
+// CHECK-SAME: (%[[P:.*]]: tensor<?x32x192xf32
+// CHECK-NEXT: %[[K:.*]] = nn.kernel "attention_transpose" (%[[A:.*]] = %[[P]] : {{[^,]*}}, #nn.enc<[N]>>) -> tensor<?x32x4x16xf32
+// CHECK-NEXT: nn.slice %[[A]] {{.*}}starts = array<i64: 0, 0, 0>
+// CHECK-NEXT: nn.slice %[[A]] {{.*}}starts = array<i64: 0, 0, 64>
+// CHECK-NEXT: nn.slice %[[A]] {{.*}}starts = array<i64: 0, 0, 128>
+// CHECK-COUNT-3: nn.reshape
+// CHECK-COUNT-3: nn.transpose
+// CHECK-NEXT: %[[Y:.*]] = nn.attention
+// CHECK-NEXT: %[[T:.*]] = nn.transpose %[[Y]]
+// CHECK-NEXT: nn.yield %[[T]]
+// CHECK: %[[R:.*]] = nn.reshape %[[K]]
+// CHECK-NEXT: return %[[R]]
+#n = #nn.enc<[N]>
+func.func @attention_heads(%p: tensor<?x32x192xf32, #n>) -> tensor<?x32x64xf32, #n> {
+  %q = nn.slice %p {starts = array<i64: 0, 0, 0>, sizes = array<i64: -1, -1, 64>, steps = array<i64: 1, 1, 1>} : tensor<?x32x192xf32, #n> -> tensor<?x32x64xf32, #n>
+  %k = nn.slice %p {starts = array<i64: 0, 0, 64>, sizes = array<i64: -1, -1, 64>, steps = array<i64: 1, 1, 1>} : tensor<?x32x192xf32, #n> -> tensor<?x32x64xf32, #n>
+  %v = nn.slice %p {starts = array<i64: 0, 0, 128>, sizes = array<i64: -1, -1, 64>, steps = array<i64: 1, 1, 1>} : tensor<?x32x192xf32, #n> -> tensor<?x32x64xf32, #n>
+  %q4 = nn.reshape %q : tensor<?x32x64xf32, #n> -> tensor<?x32x4x16xf32, #n>
+  %k4 = nn.reshape %k : tensor<?x32x64xf32, #n> -> tensor<?x32x4x16xf32, #n>
+  %v4 = nn.reshape %v : tensor<?x32x64xf32, #n> -> tensor<?x32x4x16xf32, #n>
+  %qh = nn.transpose %q4 {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x32x4x16xf32, #n> -> tensor<?x4x32x16xf32, #n>
+  %kh = nn.transpose %k4 {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x32x4x16xf32, #n> -> tensor<?x4x32x16xf32, #n>
+  %vh = nn.transpose %v4 {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x32x4x16xf32, #n> -> tensor<?x4x32x16xf32, #n>
+  %y = nn.attention %qh, %kh, %vh : (tensor<?x4x32x16xf32, #n>, tensor<?x4x32x16xf32, #n>, tensor<?x4x32x16xf32, #n>) -> tensor<?x4x32x16xf32, #n>
+  %t = nn.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x4x32x16xf32, #n> -> tensor<?x32x4x16xf32, #n>
+  %r = nn.reshape %t : tensor<?x32x4x16xf32, #n> -> tensor<?x32x64xf32, #n>
+  return %r : tensor<?x32x64xf32, #n>
+}
+
+// -----
+
+// A product reads rows at any distance, but the elements of a row must be side by side; its right operand is packed by the kernel,
+// from anywhere. The result goes to where the transpose puts it.
+// CHECK-LABEL: func.func @matmul_operands
+// CHECK-COUNT-2: nn.kernel
+// CHECK-NOT: nn.kernel
+// CHECK: return
+func.func @matmul_operands(%x: tensor<2x8x64xf32>, %y: tensor<2x8x64xf32>) -> tensor<2x8x4x8xf32> {
+  %xh = nn.reshape %x : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %yh = nn.reshape %y : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %q = nn.transpose %xh {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
+  %k = nn.transpose %yh {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x8x4x16xf32> -> tensor<2x4x16x8xf32>
+  %s = nn.matmul %q, %k : (tensor<2x4x8x16xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x8x8xf32>
+  %v = nn.transpose %s {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x4x8x8xf32> -> tensor<2x4x8x8xf32>
+  %o = nn.matmul %s, %v : (tensor<2x4x8x8xf32>, tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32>
+  %t = nn.transpose %o {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x4x8x8xf32> -> tensor<2x8x4x8xf32>
+  return %t : tensor<2x8x4x8xf32>
+}
+
+// -----
+
+// The rows of a transposed left operand are columns in memory: the transpose is carried out. So is a movement that is returned.
+// CHECK-LABEL: func.func @carried_out
+// CHECK: nn.kernel "transpose"
+// CHECK: nn.kernel "matmul"
+// CHECK: nn.kernel "slice"
+func.func @carried_out(%x: tensor<8x4xf32>, %w: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<8x2xf32>) {
+  %t = nn.transpose %x {permutation = array<i64: 1, 0>} : tensor<8x4xf32> -> tensor<4x8xf32>
+  %y = nn.matmul %t, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %s = nn.slice %x {starts = array<i64: 0, 1>, sizes = array<i64: -1, 2>, steps = array<i64: 1, 1>} : tensor<8x4xf32> -> tensor<8x2xf32>
+  return %y, %s : tensor<4x8xf32>, tensor<8x2xf32>
+}
+
+// -----
+
+// A slice of the outermost dimension is a run of the operand's memory: a view, as long as it is not returned.
+// CHECK-LABEL: func.func @contiguous_slice
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>)
+// CHECK-NEXT: %[[S:.*]] = nn.slice %[[X]]
+// CHECK-NEXT: %[[Y:.*]] = nn.kernel "softmax" (%{{.*}} = %[[S]]
+// CHECK: %[[C:.*]] = nn.kernel "copy" (%{{.*}} = %[[S]]
+// CHECK: return %[[Y]], %[[C]]
+func.func @contiguous_slice(%x: tensor<8x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %s = nn.slice %x {starts = array<i64: 3, 0>, sizes = array<i64: 2, -1>, steps = array<i64: 1, 1>} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %y = nn.softmax %s {axis = 1} : tensor<2x4xf32>
+  return %y, %s : tensor<2x4xf32>, tensor<2x4xf32>
+}
