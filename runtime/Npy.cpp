@@ -21,9 +21,11 @@ struct NpyDType {
   DType dtype;
 };
 
+/// NumPy has no bfloat16; `<V2`, two bytes of no meaning, is how it saves the bfloat16 arrays of
+/// ml_dtypes, as JAX and TensorFlow use them.
 constexpr NpyDType kDTypes[] = {{"<f4", DType::F32}, {"<f8", DType::F64}, {"<f2", DType::F16},
                                 {"|i1", DType::I8},  {"|u1", DType::U8},  {"<i4", DType::I32},
-                                {"<i8", DType::I64}, {"|b1", DType::Bool}};
+                                {"<i8", DType::I64}, {"|b1", DType::Bool}, {"<V2", DType::BF16}};
 
 struct Header {
   std::string descr;
@@ -114,8 +116,10 @@ private:
 
 std::optional<DType> dtypeOf(std::string_view descr) {
   for (const NpyDType &type : kDTypes)
+    // The order of bytes means nothing for one byte, nor for bytes without a meaning.
     if (type.descr == descr ||
-        (type.descr[0] == '|' && descr.size() == 3 && descr.substr(1) == type.descr.substr(1)))
+        ((type.descr[0] == '|' || type.dtype == DType::BF16) && descr.size() == 3 &&
+         descr[0] != '>' && descr.substr(1) == type.descr.substr(1)))
       return type.dtype;
   return std::nullopt;
 }
@@ -147,8 +151,8 @@ Result<HostTensor> parseNpy(std::span<const std::byte> bytes, const std::string 
     return fail("its header does not name descr, fortran_order and shape as NumPy writes them");
   std::optional<DType> dtype = dtypeOf(header.descr);
   if (!dtype)
-    return fail("expected elements of type f2, f4, f8, i1, i4, i8, u1 or b1 in little-endian "
-                "order, found '" +
+    return fail("expected elements of type f2, f4, f8, i1, i4, i8, u1, b1 or V2 (bf16) in "
+                "little-endian order, found '" +
                 header.descr + "'; convert the array before saving it");
   CheckedSize needed = sizeBytesOf(*dtype);
   for (int64_t extent : header.shape)
@@ -190,9 +194,6 @@ Result<void> writeNpy(const std::string &path, DType dtype, std::span<const int6
   for (const NpyDType &type : kDTypes)
     if (type.dtype == dtype)
       descr = type.descr;
-  if (descr.empty())
-    return userError("cannot write '" + path + "': .npy has no element type " +
-                     std::string(nameOf(dtype)) + "; cast to f32 first");
   std::string header = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
   CheckedSize sizeBytes = sizeBytesOf(dtype);
   for (int64_t extent : shape) {

@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/CompileModule.h"
 
+#include "codegen/cpu/ExpandBfloat.h"
 #include "codegen/cpu/ExpandMath.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -26,6 +27,7 @@ using namespace nncc::codegen;
 
 LogicalResult codegen::lowerToLlvmDialect(ModuleOp module) {
   PassManager pipeline(module.getContext());
+  pipeline.addPass(createExpandBfloatPass());
   pipeline.addPass(createCanonicalizerPass());
   pipeline.addPass(createCSEPass());
   // Loop-invariant sizes and pointers leave the loops here, where types and structure are still plain.

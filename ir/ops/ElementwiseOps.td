@@ -292,7 +292,8 @@ def NN_CastOp : NN_ElementwiseOp<"cast"> {
   let summary = "Conversion to another element type";
   let description = [{
     Float to integer truncates towards zero and saturates at the ends of the integer type; NaN gives 0. Integer to integer
-    keeps the low bits. Anything to bool is x != 0; a bool is 0 or 1.
+    keeps the low bits. Anything to bool is x != 0; a bool is 0 or 1. Floats are rounded to nearest, ties to even; f16 and
+    bf16 are made from f32, to which wider types are rounded first, as in PyTorch.
 
     ```mlir
     %y = nn.cast %x {to = i32} : tensor<4x8xf32> -> tensor<4x8xi32>

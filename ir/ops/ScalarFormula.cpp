@@ -220,20 +220,19 @@ Value ScalarFormula::cast(Value x, Type element) const {
       return arith::ExtSIOp::create(builder, loc, target, x);
     return arith::ExtUIOp::create(builder, loc, target, x);
   }
+  if (source == element)
+    return x;
+  // f16 and bf16 convert from and to f32 only: CPUs have instructions for that, and PyTorch does it.
+  if (width == 16 && !source.isF32())
+    return cast(cast(x, builder.getF32Type()), element);
   Type target = withElement(x.getType(), element);
   if (!isFloatValue(x)) {
     if (isSigned)
       return arith::SIToFPOp::create(builder, loc, target, x);
     return arith::UIToFPOp::create(builder, loc, target, x);
   }
-  if (source == element)
-    return x;
-  if (width == sourceWidth) {
-    // f16 and bf16 have no direct conversion.
-    Type wide = withElement(x.getType(), builder.getF32Type());
-    return arith::TruncFOp::create(builder, loc, target,
-                                   arith::ExtFOp::create(builder, loc, wide, x));
-  }
+  if (sourceWidth == 16 && !element.isF32())
+    return cast(cast(x, builder.getF32Type()), element);
   if (width < sourceWidth)
     return arith::TruncFOp::create(builder, loc, target, x);
   return arith::ExtFOp::create(builder, loc, target, x);

@@ -19,9 +19,11 @@ BUILD = os.environ.get("NNCC_BUILD_DIR", os.path.join(ROOT, "build", "release"))
 with open(os.path.join(ROOT, "test", "tolerances.json"), encoding="utf-8") as file:
     TOLERANCES = json.load(file)
 
-# NumPy's type string and the code of array.array for each dtype of a safetensors header.
-NUMPY_TYPE = {"F32": "<f4", "I32": "<i4", "I64": "<i8", "U8": "|u1", "I8": "|i1", "BOOL": "|b1"}
-ARRAY_CODE = {"<f4": "f", "<i4": "i", "<i8": "q", "|u1": "B", "|i1": "b", "|b1": "B"}
+# NumPy's type string and the code of array.array for each dtype of a safetensors header. NumPy has no bf16, and holds
+# ml_dtypes' as V2; array has neither f16 nor bf16.
+NUMPY_TYPE = {"F32": "<f4", "F16": "<f2", "BF16": "<V2", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "I8": "|i1",
+              "BOOL": "|b1"}
+ARRAY_CODE = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|i1": "b", "|b1": "B"}
 
 
 def program(name):

@@ -9,6 +9,9 @@ import unittest
 
 import harness
 
+# From the coarsest: a case is as exact as the coarsest floating-point type of its inputs and outputs.
+PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
+
 
 def caseTest(name, text, tensors):
     def test(self):
@@ -19,7 +22,7 @@ def caseTest(name, text, tensors):
         weights = {key.split("/", 2)[2]: value for key, value in tensors.items() if key.startswith(f"{name}/weight/")}
         if weights:
             command += ["--weights", harness.writeSafetensors(self.path("weights.safetensors"), weights)]
-        outputs = 0
+        outputs, types = 0, set()
         for key, value in tensors.items():
             owner, role, tensor = key.split("/", 2)
             if owner != name or role == "weight":
@@ -27,8 +30,9 @@ def caseTest(name, text, tensors):
             file = value.writeNpy(self.path(f"{role}-{tensor}.npy"))
             command += ["--input" if role == "input" else "--expect", f"{tensor}=@{file}"]
             outputs += role == "output"
+            types.add(value.type)
         self.assertGreater(outputs, 0)
-        tolerance = harness.TOLERANCES["f32"]
+        tolerance = harness.TOLERANCES[next((name for name, numpyType in PRECISIONS if numpyType in types), "f32")]
         result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"])
         self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
     return test

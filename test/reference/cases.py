@@ -6,7 +6,8 @@ import zlib
 
 import torch
 
-DTYPES = {torch.float32: ("F32", "f32"), torch.int32: ("I32", "i32"), torch.int64: ("I64", "i64"),
+DTYPES = {torch.float32: ("F32", "f32"), torch.float16: ("F16", "f16"), torch.bfloat16: ("BF16", "bf16"),
+          torch.float64: ("F64", "f64"), torch.int32: ("I32", "i32"), torch.int64: ("I64", "i64"),
           torch.bool: ("BOOL", "bool"), torch.uint8: ("U8", "u8"), torch.int8: ("I8", "i8")}
 
 
@@ -41,9 +42,11 @@ class Family:
         self.name = name
         self.cases = []
 
-    def add(self, name, body, inputs, expect, weights=None, batched=True):
+    def add(self, name, body, inputs, expect, weights=None, batched=True, dims=None):
         """`inputs` and `weights` are functions of the case (for its random values) or dicts; `expect` takes the
-        weights by their path, if there are any, and the inputs, and gives the output y or a dict of outputs."""
+        weights by their path, if there are any, and the inputs, and gives the output y or a dict of outputs. The first
+        input's leading dimension is N in all inputs, unless `batched` is false; `dims` gives the text of an input's
+        dimensions, such as {"x": "N, 3, H, W"}."""
         if any(name == other.name for other in self.cases):
             raise ValueError(f"two cases named {name}")
         case = Case(name)
@@ -53,11 +56,11 @@ class Family:
         with torch.no_grad():
             outputs = expect(*leading, *case.inputs.values())
         case.outputs = outputs if isinstance(outputs, dict) else {"y": outputs}
-        case.text = self.modelText(case, body, batched)
+        case.text = self.modelText(case, body, batched, dims or {})
         self.cases.append(case)
 
     @staticmethod
-    def modelText(case, body, batched):
+    def modelText(case, body, batched, dimsOf):
         first = next(iter(case.inputs.values()))
         batch = first.shape[0] if batched and first.dim() >= 2 else None
         parameters = []
@@ -65,7 +68,7 @@ class Family:
             dims = [str(extent) for extent in value.shape]
             if batch is not None and dims and value.shape[0] == batch:
                 dims[0] = "N"
-            parameters.append(f"{name}: {DTYPES[value.dtype][1]}[{', '.join(dims)}]")
+            parameters.append(f"{name}: {DTYPES[value.dtype][1]}[{dimsOf.get(name, ', '.join(dims))}]")
         lines = [line.strip() for line in body.strip().splitlines()]
         if not any(line.startswith("return") for line in lines):
             lines.append("return " + ", ".join(case.outputs))
@@ -77,7 +80,8 @@ class Family:
         for case in self.cases:
             for role, tensors in (("input", case.inputs), ("weight", case.weights), ("output", case.outputs)):
                 for name, value in tensors.items():
-                    blob = value.contiguous().numpy().tobytes()
+                    value = value.contiguous()
+                    blob = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy().tobytes()
                     header[f"{case.name}/{role}/{name}"] = {
                         "dtype": DTYPES[value.dtype][0], "shape": list(value.shape),
                         "data_offsets": [offset, offset + len(blob)]}

@@ -33,9 +33,9 @@ family.add("round", "y = round(x)", {"x": torch.tensor([[-2.5, -1.5, -0.5, 0.5],
 family.add("negate", "y = -x", lambda case: {"x": case.normal(*SHAPE)}, torch.neg)
 
 
-def binary(name, text, expect, aShape=SHAPE, bShape=SHAPE, low=-4.0, high=4.0):
+def binary(name, text, expect, aShape=SHAPE, bShape=SHAPE, low=-4.0, high=4.0, **options):
     family.add(name, f"y = {text}",
-               lambda case: {"a": case.uniform(low, high, *aShape), "b": case.uniform(low, high, *bShape)}, expect)
+               lambda case: {"a": case.uniform(low, high, *aShape), "b": case.uniform(low, high, *bShape)}, expect, **options)
 
 
 binary("add", "a + b", torch.add)
@@ -87,3 +87,35 @@ family.add("cast_to_i32", "y = cast(x, i32)", lambda case: {"x": case.uniform(-9
 family.add("cast_to_f32", "y = cast(x, f32)", lambda case: {"x": case.integers(-9, 9, 4, 9)}, lambda x: x.float())
 family.add("cast_from_bool", "y = cast(x > 0.0, f32)", lambda case: {"x": case.normal(4, 9)}, lambda x: (x > 0).float())
 family.add("dropout_at_inference", "y = dropout(x, 0.5)", lambda case: {"x": case.normal(4, 9)}, lambda x: x)
+
+# Large arguments, where the reduction to one period decides.
+for name, expect in (("sin", torch.sin), ("cos", torch.cos), ("tan", torch.tan)):
+    family.add(f"{name}_large", f"y = {name}(x)", lambda case: {"x": case.uniform(-3000, 3000, 3, 37)},
+               lambda x, expect=expect: expect(x.double()).float())
+family.add("log_wide", "y = log(x)", lambda case: {"x": torch.exp(case.uniform(-85, 85, 3, 37))}, lambda x: x.double().log().float())
+family.add("power_wide", "y = a ** b", lambda case: {"a": torch.exp(case.uniform(-20, 20, 3, 37)), "b": case.uniform(-4, 4, 3, 37)},
+           lambda a, b: (a.double()**b.double()).float())
+family.add("power_integer_exponents", "y = a ** b", lambda case: {"a": case.uniform(-4, 4, 3, 17), "b": case.integers(-4, 5, 3, 17).float()},
+           lambda a, b: (a.double()**b.double()).float())
+family.add("power_constants", "a = x ** 3\nb = x ** -2\nc = x ** 0.5\nd = x ** -0.5\ne = x ** 0\nreturn a, b, c, d, e",
+           lambda case: {"x": case.uniform(0.1, 4, 3, 17)},
+           lambda x: {"a": x**3, "b": x**-2, "c": x**0.5, "d": x**-0.5, "e": x**0})
+binary("modulo", "a % b", torch.remainder)
+binary("modulo_negative_divisor", "a % b", torch.remainder, low=-4.0, high=-0.5)
+binary("named_arithmetic", "add(mul(a, b), sub(a, div(b, 3.0)))", lambda a, b: a * b + (a - b / 3))
+binary("min_max_scalars", "min(max(a, -1.0), max(b, 0.5))", lambda a, b: torch.minimum(a.clamp(min=-1), b.clamp(min=0.5)))
+binary("broadcast_ranks", "a * b", torch.mul, (2, 3, 4, 5), (4, 1))
+binary("broadcast_up", "a + b", torch.add, (2, 1, 7), (3, 1, 5, 1), batched=False)
+
+family.add("logic_bool", "p = logical_xor(a, b)\nq = logical_not(a)\nr = a == b\ns = a and not b\nreturn p, q, r, s",
+           lambda case: {"a": case.integers(0, 2, 4, 9) > 0, "b": case.integers(0, 2, 4, 9) > 0},
+           lambda a, b: {"p": a ^ b, "q": ~a, "r": a == b, "s": a & ~b})
+family.add("where_broadcast", "y = where(mask, a, b)",
+           lambda case: {"mask": case.integers(0, 2, 3, 1, 7) > 0, "a": case.normal(3, 5, 1), "b": case.normal(7)}, torch.where)
+family.add("where_integers", "y = where(a > 2, a, -1)", lambda case: {"a": case.integers(-9, 9, 4, 9)},
+           lambda a: torch.where(a > 2, a, torch.tensor(-1)))
+
+family.add("dynamic_dims", "y = a * b + c", lambda case: {"a": case.normal(2, 5, 7), "b": case.normal(5, 1), "c": case.normal(7)},
+           lambda a, b, c: a * b + c, dims={"a": "N, T, K", "b": "T, 1", "c": "K"})
+family.add("odd_lengths", "y = tanh(x) * 2.0 + exp(-x)", lambda case: {"x": case.normal(1, 131)}, lambda x: x.tanh() * 2 + (-x).exp())
+family.add("scalar_shapes", "y = a + b", lambda case: {"a": case.normal(1), "b": case.normal(1)}, torch.add, batched=False)

@@ -119,9 +119,22 @@ TEST(Npy, WritesWhatItReads) {
   EXPECT_EQ(file.find("{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"), 10u) << file;
   EXPECT_EQ((file.size() - 24) % 64, 0u);
   EXPECT_EQ(file[file.size() - 25], '\n');
-  Result<void> bf16 = writeNpy(path, DType::BF16, std::vector<int64_t>{6}, values.data());
-  ASSERT_FALSE(bf16);
-  EXPECT_NE(bf16.error().message.find("no element type bf16"), std::string::npos);
+}
+
+TEST(Npy, HoldsBfloat16AsMlDtypesDo) {
+  std::string data = rawBytes<uint16_t>({0x3F80, 0xC049});
+  for (const char *descr : {"<V2", "|V2"}) {
+    Result<HostTensor> tensor = parse(npy(
+        1, "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (2,)}", data));
+    ASSERT_TRUE(tensor) << tensor.error().message;
+    EXPECT_EQ(tensor->dtype, DType::BF16);
+    EXPECT_EQ(valuesOf<uint16_t>(*tensor), (std::vector<uint16_t>{0x3F80, 0xC049}));
+  }
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeNpy(folder / "x.npy", DType::BF16, std::vector<int64_t>{2}, data.data()));
+  std::string file = TemporaryFolder::read(folder / "x.npy");
+  EXPECT_EQ(file.find("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }"), 10u) << file;
+  EXPECT_EQ(file.substr(file.size() - 4), data);
 }
 
 TEST(Npy, SurvivesDamage) {
