@@ -48,9 +48,9 @@ std::string kernelKey(nn::KernelOp kernel) {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(ModuleOp model, const CpuTarget &target) : model(model), target(target) {}
+  ProgramBuilder(ModuleOp model, KernelTarget &target) : model(model), target(target) {}
 
-  FailureOr<CompiledKernels> build();
+  FailureOr<rt::Program> build();
 
 private:
   LogicalResult addDims();
@@ -59,7 +59,7 @@ private:
   LogicalResult addArguments(func::FuncOp function, rt::EntryPoint &entry);
   LogicalResult addResultBuffers(func::FuncOp function, rt::EntryPoint &entry);
   LogicalResult addStep(nn::KernelOp kernel, rt::EntryPoint &entry);
-  FailureOr<uint32_t> addKernel(nn::KernelOp kernel);
+  FailureOr<uint32_t> addKernel(nn::KernelOp kernel, bool isAligned);
   std::string uniqueSymbol(StringRef name);
 
   FailureOr<uint32_t> addBuffer(Location loc, rt::BufferKind kind, RankedTensorType type, StringRef name);
@@ -68,24 +68,20 @@ private:
   FailureOr<rt::SizeExpr> sizeExpr(Location loc, nn::Dim dim, StringRef what);
 
   ModuleOp model;
-  const CpuTarget &target;
-  CompiledKernels compiled;
+  KernelTarget &target;
+  rt::Program program;
   std::vector<std::string> dimNames;
   llvm::StringMap<uint32_t> parameters, constants;
   llvm::DenseMap<Value, rt::BufferRef> places; ///< of the entry point at hand
   llvm::StringMap<uint32_t> kernelsByKey;
-  std::vector<EmittedKernel> emitted;          ///< per kernel of the program
+  std::vector<KernelPlan> plans;               ///< per kernel of the program
   llvm::StringSet<> symbols;
 };
 
 } // namespace
 
-FailureOr<CompiledKernels> ProgramBuilder::build() {
-  rt::Program &program = compiled.program;
+FailureOr<rt::Program> ProgramBuilder::build() {
   program.modelName = model.getSymName().value_or("model").str();
-  compiled.kernels = ModuleOp::create(model.getLoc());
-  if (Attribute dims = model->getAttr(nn::NNDialect::kDimsAttr))
-    (*compiled.kernels)->setAttr(nn::NNDialect::kDimsAttr, dims);
   if (failed(addDims()) || failed(addParameters()))
     return failure();
   for (StringRef name : {passes::kPrepareFunction, passes::kInferFunction})
@@ -94,7 +90,7 @@ FailureOr<CompiledKernels> ProgramBuilder::build() {
         return failure();
 
   // The build is known by everything that decides how prepared constants look: the program, the kernels and the target.
-  std::string text = rt::writeProgramJson(program) + target.level + target.cpu;
+  std::string text = rt::writeProgramJson(program) + target.identity();
   SmallVector<StringRef> keys(kernelsByKey.keys());
   llvm::sort(keys);
   for (StringRef key : keys)
@@ -103,7 +99,7 @@ FailureOr<CompiledKernels> ProgramBuilder::build() {
 
   if (Result<void> verified = rt::verifyProgram(program); !verified)
     return model.emitError(verified.error().message);
-  return std::move(compiled);
+  return std::move(program);
 }
 
 LogicalResult ProgramBuilder::addDims() {
@@ -111,7 +107,7 @@ LogicalResult ProgramBuilder::addDims() {
   if (!dims)
     return success();
   for (auto dim : dims.getAsRange<nn::DimAttr>()) {
-    compiled.program.dims.push_back({dim.getName().str(), dim.getMin(), dim.getMax()});
+    program.dims.push_back({dim.getName().str(), dim.getMin(), dim.getMax()});
     dimNames.push_back(dim.getName().str());
   }
   return success();
@@ -143,7 +139,7 @@ LogicalResult ProgramBuilder::addEntryPoint(func::FuncOp function) {
       return op.emitOpError("is neither a kernel nor a view; form-kernels must run before");
     }
   }
-  compiled.program.entryPoints.push_back(std::move(entry));
+  program.entryPoints.push_back(std::move(entry));
   return success();
 }
 
@@ -195,11 +191,7 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
 }
 
 LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry) {
-  FailureOr<uint32_t> index = addKernel(kernel);
-  if (failed(index))
-    return failure();
   rt::Step step;
-  step.kernel = *index;
   step.resultCount = kernel.getNumResults();
   step.trafficBytes = 0;
   auto addArgument = [&](Value value) -> LogicalResult {
@@ -226,31 +218,63 @@ LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry
     if (failed(addArgument(result)))
       return failure();
   }
-  FailureOr<rt::SizeExpr> tasks = sizeExpr(kernel.getLoc(), emitted[*index].tasks, "the number of tasks");
-  FailureOr<rt::SizeExpr> flops = sizeExpr(kernel.getLoc(), nn::flopsOf(kernel), "the number of operations");
-  if (failed(tasks) || failed(flops))
+  bool isAligned = !target.needsAlignment() || llvm::all_of(step.args, [](const rt::BufferRef &place) {
+                     constexpr int64_t kVectorBytes = 16;
+                     return place.offsetBytes.isConstant() && place.offsetBytes.terms[0].value % kVectorBytes == 0;
+                   });
+  FailureOr<uint32_t> index = addKernel(kernel, isAligned);
+  if (failed(index))
     return failure();
-  step.tasks = *tasks;
+  step.kernel = *index;
+  step.tasks = 0;
+  if (nn::Dim count = plans[*index].tasks) {
+    FailureOr<rt::SizeExpr> tasks = sizeExpr(kernel.getLoc(), count, "the number of tasks");
+    if (failed(tasks))
+      return failure();
+    step.tasks = *tasks;
+  }
+  FailureOr<rt::SizeExpr> flops = sizeExpr(kernel.getLoc(), nn::flopsOf(kernel), "the number of operations");
+  if (failed(flops))
+    return failure();
   step.flops = *flops;
   entry.steps.push_back(std::move(step));
   return success();
 }
 
-FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel) {
+FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel, bool isAligned) {
   std::string key = kernelKey(kernel);
+  if (!isAligned)
+    key += "\nunaligned";
   if (auto known = kernelsByKey.find(key); known != kernelsByKey.end())
     return known->second;
   std::string symbol = uniqueSymbol(kernel.getKernelName());
-  FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, *compiled.kernels, target);
-  if (failed(code))
+  FailureOr<KernelPlan> plan = target.emit(kernel, symbol, isAligned);
+  if (failed(plan))
     return failure();
-  FailureOr<rt::SizeExpr> scratch = sizeExpr(kernel.getLoc(), code->scratchBytes, "the scratch memory");
-  if (failed(scratch))
+  rt::Kernel entry{kernel.getKernelName().str(), symbol, sourceOf(kernel.getLoc()), 0};
+  auto set = [&](rt::SizeExpr &to, nn::Dim dim, StringRef what) -> LogicalResult {
+    if (!dim)
+      return success();
+    FailureOr<rt::SizeExpr> expr = sizeExpr(kernel.getLoc(), dim, what);
+    if (succeeded(expr))
+      to = *expr;
+    return expr;
+  };
+  if (failed(set(entry.scratchBytes, plan->scratchBytes, "the scratch memory")))
     return failure();
-  uint32_t index = compiled.program.kernels.size();
-  compiled.program.kernels.push_back(
-      {kernel.getKernelName().str(), symbol, sourceOf(kernel.getLoc()), *scratch});
-  emitted.push_back(*code);
+  if (plan->cuda) {
+    entry.cuda.emplace();
+    entry.cuda->threadsPerBlock = plan->cuda->threads;
+    entry.cuda->hasStatus = plan->cuda->hasStatus;
+    entry.cuda->wideIndex = plan->cuda->wideIndex;
+    if (failed(set(entry.cuda->gridX, plan->cuda->gridX, "the grid")) ||
+        failed(set(entry.cuda->gridY, plan->cuda->gridY, "the grid")) ||
+        failed(set(entry.cuda->gridZ, plan->cuda->gridZ, "the grid")))
+      return failure();
+  }
+  uint32_t index = program.kernels.size();
+  program.kernels.push_back(std::move(entry));
+  plans.push_back(*plan);
   kernelsByKey[key] = index;
   return index;
 }
@@ -281,8 +305,8 @@ FailureOr<uint32_t> ProgramBuilder::addBuffer(Location loc, rt::BufferKind kind,
   if (failed(bytes))
     return failure();
   buffer.sizeBytes = *bytes;
-  compiled.program.buffers.push_back(std::move(buffer));
-  return compiled.program.buffers.size() - 1;
+  program.buffers.push_back(std::move(buffer));
+  return program.buffers.size() - 1;
 }
 
 FailureOr<rt::BufferRef> ProgramBuilder::bufferOf(Value value) {
@@ -309,6 +333,41 @@ FailureOr<rt::SizeExpr> ProgramBuilder::sizeExpr(Location loc, nn::Dim dim, Stri
                               << nn::toString(dim, model.getContext());
 }
 
-FailureOr<CompiledKernels> codegen::buildProgram(ModuleOp model, const CpuTarget &target) {
+FailureOr<rt::Program> codegen::buildProgram(ModuleOp model, KernelTarget &target) {
   return ProgramBuilder(model, target).build();
+}
+
+namespace {
+
+/// Kernel functions for the CPU, in one module.
+class CpuKernels : public KernelTarget {
+public:
+  CpuKernels(ModuleOp kernels, const CpuTarget &target) : kernels(kernels), target(target) {}
+
+  FailureOr<KernelPlan> emit(nn::KernelOp kernel, StringRef symbol, bool) override {
+    FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, kernels, target);
+    if (failed(code))
+      return failure();
+    return KernelPlan{code->tasks, code->scratchBytes, std::nullopt};
+  }
+  std::string identity() const override { return target.level + target.cpu; }
+
+private:
+  ModuleOp kernels;
+  const CpuTarget &target;
+};
+
+} // namespace
+
+FailureOr<CompiledKernels> codegen::buildProgram(ModuleOp model, const CpuTarget &target) {
+  CompiledKernels compiled;
+  compiled.kernels = ModuleOp::create(model.getLoc());
+  if (Attribute dims = model->getAttr(nn::NNDialect::kDimsAttr))
+    (*compiled.kernels)->setAttr(nn::NNDialect::kDimsAttr, dims);
+  CpuKernels kernels(*compiled.kernels, target);
+  FailureOr<rt::Program> program = buildProgram(model, kernels);
+  if (failed(program))
+    return failure();
+  compiled.program = std::move(*program);
+  return std::move(compiled);
 }

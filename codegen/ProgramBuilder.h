@@ -2,6 +2,7 @@
 // one function per kernel. The last step on nn IR; CompileModule turns the functions into machine code.
 #pragma once
 
+#include "codegen/KernelTarget.h"
 #include "codegen/cpu/CpuTarget.h"
 #include "runtime/Program.h"
 
@@ -16,8 +17,11 @@ struct CompiledKernels {
   mlir::OwningOpRef<mlir::ModuleOp> kernels;
 };
 
-/// Builds the program of `model` for `target`. Kernels with equal bodies become one function. Reports at the op what cannot be
-/// expressed.
+/// Builds the program of `model`, whose kernels `target` emits. Kernels with equal bodies become one function. Reports at the op
+/// what cannot be expressed.
+llvm::FailureOr<rt::Program> buildProgram(mlir::ModuleOp model, KernelTarget &target);
+
+/// The same for the CPU.
 llvm::FailureOr<CompiledKernels> buildProgram(mlir::ModuleOp model, const CpuTarget &target);
 
 } // namespace nncc::codegen

@@ -20,7 +20,17 @@ Result<codegen::CpuTarget> driver::findTarget(const std::string &cpu) {
   return std::move(*target);
 }
 
-Result<void> driver::runPasses(mlir::ModuleOp module, const codegen::CpuTarget &target,
+passes::Packing driver::packingFor(const codegen::CpuTarget &target) {
+  constexpr unsigned kFloatBits = 32;
+  return {target.lanes(kFloatBits) * target.tileVectors(), target.lanes(kFloatBits)};
+}
+
+passes::Packing driver::cudaPacking() {
+  // One panel with all columns: a block takes the part of each row that it needs. Rows are whole vectors of 16 bytes.
+  return {1 << 20, 4};
+}
+
+Result<void> driver::runPasses(mlir::ModuleOp module, const passes::Packing &packing,
                                const PassOptions &options) {
   llvm::TimeTraceScope trace("passes");
   mlir::PassManager passes(module.getContext());
@@ -32,11 +42,7 @@ Result<void> driver::runPasses(mlir::ModuleOp module, const codegen::CpuTarget &
       return dump.error();
     passes.addInstrumentation(std::move(*dump));
   }
-  constexpr unsigned kFloatBits = 32;
-  passes::CpuPipelineOptions cpu;
-  cpu.lanes = target.lanes(kFloatBits);
-  cpu.columns = target.lanes(kFloatBits) * target.tileVectors();
-  passes::buildCpuPipeline(passes, cpu);
+  passes::buildPipeline(passes, packing);
 
   DiagnosticText diagnostics(*module.getContext());
   if (failed(passes.run(module)))
@@ -52,6 +58,16 @@ Result<codegen::CompiledKernels> driver::buildProgram(mlir::ModuleOp module,
   if (failed(compiled))
     return diagnostics.take(ErrorKind::User, "a kernel could not be generated");
   return std::move(*compiled);
+}
+
+Result<CudaProgram> driver::buildCudaProgram(mlir::ModuleOp module) {
+  llvm::TimeTraceScope trace("program");
+  DiagnosticText diagnostics(*module.getContext());
+  codegen::cuda::CudaKernels kernels(module);
+  auto program = codegen::buildProgram(module, kernels);
+  if (failed(program))
+    return diagnostics.take(ErrorKind::User, "a kernel could not be generated");
+  return CudaProgram{std::move(*program), std::move(kernels.sources)};
 }
 
 Result<LlvmKernels> driver::translateKernels(mlir::ModuleOp kernels,
@@ -90,7 +106,7 @@ Result<VariantCode> driver::compileVariant(mlir::ModuleOp imported,
                                            size_t variantIndex, const PassOptions &options,
                                            llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
   mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
-  if (auto ran = runPasses(*module, target, options); !ran)
+  if (auto ran = runPasses(*module, packingFor(target), options); !ran)
     return ran.error();
   auto compiled = driver::buildProgram(*module, target);
   if (!compiled)

@@ -4,6 +4,8 @@
 
 #include "codegen/ProgramBuilder.h"
 #include "codegen/cpu/CpuTarget.h"
+#include "codegen/cuda/CudaKernels.h"
+#include "passes/Pipeline.h"
 #include "support/Error.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -26,13 +28,25 @@ struct PassOptions {
 /// The target for --cpu; a user error names the known levels.
 Result<codegen::CpuTarget> findTarget(const std::string &cpu);
 
+/// The sizes in which a target wants weights packed.
+passes::Packing packingFor(const codegen::CpuTarget &target);
+
 /// From logical ops to kernels and views.
-Result<void> runPasses(mlir::ModuleOp module, const codegen::CpuTarget &target,
+Result<void> runPasses(mlir::ModuleOp module, const passes::Packing &packing,
                        const PassOptions &options);
 
 /// The Program, and a module with one function per kernel.
 Result<codegen::CompiledKernels> buildProgram(mlir::ModuleOp module,
                                               const codegen::CpuTarget &target);
+
+/// The Program for a CUDA device, and the source of its kernels.
+struct CudaProgram {
+  rt::Program program;
+  std::vector<codegen::cuda::CudaSource> sources;
+};
+Result<CudaProgram> buildCudaProgram(mlir::ModuleOp module);
+/// The sizes in which CUDA kernels want weights packed.
+passes::Packing cudaPacking();
 
 /// A module and the context that it lives in.
 struct LlvmKernels {

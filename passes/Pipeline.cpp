@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace nncc;
 
-void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &options) {
+void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   // The pipeline is for inference; whatever stood around a dropout meets now.
   pm.addNestedPass<func::FuncOp>(createRemoveDropout());
   // Simplify next: what folds away needs no layout and no kernel.
@@ -31,8 +31,8 @@ void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &optio
 
   // Packing before outlining: the packed weights are what moves to @prepare.
   PackWeightsOptions packing;
-  packing.columns = options.columns;
-  packing.lanes = options.lanes;
+  packing.columns = sizes.columns;
+  packing.lanes = sizes.lanes;
   pm.addNestedPass<func::FuncOp>(createPackWeights(packing));
   // Outlining before kernels form, so that no kernel mixes what runs once with what runs always.
   pm.addPass(createOutlinePrepare());
@@ -42,7 +42,19 @@ void passes::buildCpuPipeline(OpPassManager &pm, const CpuPipelineOptions &optio
   pm.addNestedPass<func::FuncOp>(createPlanBuffers());
 }
 
+namespace {
+
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<int64_t> columns{*this, "columns", llvm::cl::desc("Widest weight panel, in f32 columns"),
+                          llvm::cl::init(passes::Packing().columns)};
+  Option<int64_t> lanes{*this, "lanes", llvm::cl::desc("f32 elements of a vector register"),
+                        llvm::cl::init(passes::Packing().lanes)};
+};
+
+} // namespace
+
 void passes::registerPipelines() {
-  PassPipelineRegistration<CpuPipelineOptions>(
-      "nncc-cpu-pipeline", "From nn ops to kernels for the CPU", buildCpuPipeline);
+  PassPipelineRegistration<PipelineOptions>(
+      "nncc-cpu-pipeline", "From nn ops to kernels for the CPU",
+      [](OpPassManager &pm, const PipelineOptions &options) { buildPipeline(pm, {options.columns, options.lanes}); });
 }

@@ -2,22 +2,19 @@
 #pragma once
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassOptions.h"
 
 namespace nncc::passes {
 
-/// What the pipeline needs to know of the CPU; the defaults are AVX2's.
-struct CpuPipelineOptions : mlir::PassPipelineOptions<CpuPipelineOptions> {
-  Option<int64_t> columns{*this, "columns", llvm::cl::desc("Widest weight panel, in f32 columns"),
-                          llvm::cl::init(16)};
-  Option<int64_t> lanes{*this, "lanes", llvm::cl::desc("f32 elements of a vector register"),
-                        llvm::cl::init(8)};
+/// What the pipeline needs to know of the target; the defaults are AVX2's.
+struct Packing {
+  int64_t columns = 16; ///< of the widest weight panel, in f32
+  int64_t lanes = 8;    ///< f32 elements of a vector
 };
 
 /// From logical, row-major nn ops to @prepare and @infer made of kernels and views.
-void buildCpuPipeline(mlir::OpPassManager &pm, const CpuPipelineOptions &options);
+void buildPipeline(mlir::OpPassManager &pm, const Packing &packing);
 
-/// Registers the pipelines by name: `nncc-opt --nncc-cpu-pipeline`.
+/// Registers the pipeline by name: `nncc-opt --nncc-cpu-pipeline`.
 void registerPipelines();
 
 } // namespace nncc::passes

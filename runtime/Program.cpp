@@ -67,6 +67,13 @@ private:
       require(symbols.insert(kernel.symbol).second,
               "kernel symbol '" + kernel.symbol + "' is used twice");
       checkExpr(kernel.scratchBytes, "kernel '" + kernel.name + "': scratchBytes");
+      if (!kernel.cuda)
+        continue;
+      constexpr int64_t kMostThreads = 1024;
+      require(kernel.cuda->threadsPerBlock > 0 && kernel.cuda->threadsPerBlock <= kMostThreads,
+              "kernel '" + kernel.name + "': a block has 1 to 1024 threads");
+      for (const SizeExpr *grid : {&kernel.cuda->gridX, &kernel.cuda->gridY, &kernel.cuda->gridZ})
+        checkExpr(*grid, "kernel '" + kernel.name + "': grid");
     }
   }
 

@@ -8,6 +8,7 @@
 #include "support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,22 @@ struct BufferRef {
   SizeExpr offsetBytes;
 };
 
+/// How a kernel is launched on a CUDA device. Its arguments are a pointer for each argument of the step,
+/// a pointer to an int status word when `hasStatus`, then every named dim of the program in order, 32
+/// bits wide, or 64 with `wideIndex`.
+struct CudaLaunch {
+  int64_t threadsPerBlock = 0;
+  SizeExpr gridX = 1, gridY = 1, gridZ = 1;
+  bool hasStatus = false;
+  bool wideIndex = false;
+};
+
 struct Kernel {
   std::string name;      ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
   std::string symbol;    ///< unique in the program; the key in each target's kernel table
   std::string source;    ///< file:line:column of the model text that led here
   SizeExpr scratchBytes; ///< per thread
+  std::optional<CudaLaunch> cuda = {}; ///< when the program is for a CUDA device
 };
 
 struct Step {

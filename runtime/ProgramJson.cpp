@@ -41,6 +41,8 @@ public:
       if (!kernel.source.empty())
         item["source"] = kernel.source;
       writeUnlessZero(item, "scratchBytes", kernel.scratchBytes);
+      if (kernel.cuda)
+        item["cuda"] = write(*kernel.cuda);
       root["kernels"].push_back(item);
     }
     root["entryPoints"] = Json::array();
@@ -55,6 +57,16 @@ public:
   }
 
 private:
+  Json write(const CudaLaunch &launch) const {
+    Json item = {{"threadsPerBlock", launch.threadsPerBlock},
+                 {"grid", {write(launch.gridX), write(launch.gridY), write(launch.gridZ)}}};
+    if (launch.hasStatus)
+      item["hasStatus"] = true;
+    if (launch.wideIndex)
+      item["wideIndex"] = true;
+    return item;
+  }
+
   Json write(const SizeExpr &expr) const {
     return expr.isConstant() ? Json(expr.terms[0].value) : Json(expr.toString(dimNames));
   }
@@ -174,6 +186,8 @@ private:
       if (has(node, "source"))
         kernel.source = readString(node, "source");
       kernel.scratchBytes = readExprOrZero(node, "scratchBytes");
+      if (has(node, "cuda"))
+        kernel.cuda = readLaunch(node);
       program.kernels.push_back(std::move(kernel));
     });
     forEach(top, "entryPoints", [&](const Node &node) {
@@ -207,6 +221,24 @@ private:
     forEach(node, "shape", [&](const Node &extent) { buffer.shape.push_back(toExpr(extent)); });
     buffer.sizeBytes = toExpr(child(node, "sizeBytes"));
     return buffer;
+  }
+
+  CudaLaunch readLaunch(const Node &kernel) {
+    Node node = child(kernel, "cuda");
+    CudaLaunch launch;
+    launch.threadsPerBlock = readInteger(node, "threadsPerBlock");
+    std::vector<SizeExpr> grid;
+    forEach(node, "grid", [&](const Node &extent) { grid.push_back(toExpr(extent)); });
+    if (grid.size() == 3) {
+      launch.gridX = grid[0];
+      launch.gridY = grid[1];
+      launch.gridZ = grid[2];
+    } else {
+      fail(node, "expected a grid of three extents");
+    }
+    launch.hasStatus = has(node, "hasStatus");
+    launch.wideIndex = has(node, "wideIndex");
+    return launch;
   }
 
   Step readStep(const Node &node) {

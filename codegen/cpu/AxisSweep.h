@@ -6,7 +6,7 @@
 #pragma once
 
 #include "codegen/cpu/ElementAccess.h"
-#include "codegen/cpu/LoopDims.h"
+#include "codegen/LoopDims.h"
 
 namespace nncc::codegen {
 

@@ -12,7 +12,9 @@
 // With a pool in the kernel the task covers the convolution rows that its pooled rows need; they live in scratch memory only.
 
 #include "codegen/cpu/ChainOperand.h"
-#include "codegen/cpu/ConvGeometry.h"
+#include "codegen/ConvGeometry.h"
+#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/Bands.h"
 #include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/PoolWindow.h"
 #include "codegen/cpu/TileLoop.h"

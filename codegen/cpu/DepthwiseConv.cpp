@@ -9,7 +9,9 @@
 // A tile whose windows leave the input reads zeros through selected pointers instead; all others need no checks.
 
 #include "codegen/cpu/ChainOperand.h"
-#include "codegen/cpu/ConvGeometry.h"
+#include "codegen/ConvGeometry.h"
+#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/Bands.h"
 #include "codegen/cpu/TileLoop.h"
 
 #include <map>

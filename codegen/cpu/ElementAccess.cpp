@@ -27,28 +27,11 @@ Value codegen::widen(KernelBuilder &b, Value value) {
 }
 
 Value codegen::elementOffset(KernelBuilder &b, const TensorView &view, ValueRange index) {
+  if (nn::isPacked(view.type))
+    return b.packedOffset(cast<nn::EncodingAttr>(view.type.getEncoding()).getPack(), index);
   Value elements = b.i64(0);
-  if (!nn::isPacked(view.type)) {
-    for (auto [position, stride] : llvm::zip(index, view.strides))
-      elements = b.add(elements, b.mul(position, stride));
-    return elements;
-  }
-  // The loops over one dimension nest by step: the widest takes the quotient, the next what remains.
-  nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(view.type.getEncoding()).getPack();
-  SmallVector<Value> rest(index);
-  SmallVector<size_t> byStep = llvm::to_vector(llvm::seq<size_t>(0, pack.loopCount()));
-  llvm::sort(byStep, [&](size_t x, size_t y) {
-    return std::pair(-pack.step(x), x) < std::pair(-pack.step(y), y);
-  });
-  SmallVector<Value> loopIndex(pack.loopCount());
-  for (size_t loop : byStep) {
-    Value &position = rest[pack.dim(loop)];
-    Value step = b.i64(pack.step(loop));
-    loopIndex[loop] = b.div(position, step);
-    position = b.rem(position, step);
-  }
-  for (auto [loop, position] : llvm::enumerate(loopIndex))
-    elements = b.add(b.mul(elements, b.i64(pack.extent(loop))), position);
+  for (auto [position, stride] : llvm::zip(index, view.strides))
+    elements = b.add(elements, b.mul(position, stride));
   return elements;
 }
 
@@ -295,20 +278,6 @@ Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
   if (lanes > 1 && laneDim >= 0 && !movesLanes(op, laneDim))
     return computeLanes(tensor, index, laneDim);
   return computeMovement(cast<nn::MovementOpInterface>(op), index, laneDim);
-}
-
-bool ElementReader::movesLanes(Operation *op, int laneDim) {
-  auto movement = dyn_cast<nn::MovementOpInterface>(op);
-  return movement && llvm::all_of(llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
-    return movement.laneSource(operand, laneDim).kind != nn::LaneSource::Kind::Scattered;
-  });
-}
-
-int ElementReader::operandLane(Operation *op, unsigned operand, int laneDim) {
-  if (laneDim < 0)
-    return -1;
-  nn::LaneSource source = cast<nn::MovementOpInterface>(op).laneSource(operand, laneDim);
-  return source.kind == nn::LaneSource::Kind::Along ? static_cast<int>(source.dim) : -1;
 }
 
 Value ElementReader::computeMovement(nn::MovementOpInterface op, ArrayRef<Value> index, int laneDim) {

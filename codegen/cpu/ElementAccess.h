@@ -3,6 +3,7 @@
 // broadcasting, half precision, bools in bytes and memory orders are settled at one place.
 #pragma once
 
+#include "codegen/LoopDims.h"
 #include "codegen/cpu/KernelBuilder.h"
 #include "ir/Kernel.h"
 
@@ -68,11 +69,6 @@ public:
   mlir::Value readWide(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim = -1);
 
   mlir::Value splat(mlir::Value scalar);
-
-  /// True when vectors along `laneDim` of the result of `op` (a movement) are vectors or single elements of its operands.
-  static bool movesLanes(mlir::Operation *op, int laneDim);
-  /// The dimension of an operand along which those vectors lie; -1 for a single element.
-  static int operandLane(mlir::Operation *op, unsigned operand, int laneDim);
 
 private:
   /// Constants count by value, others by identity.

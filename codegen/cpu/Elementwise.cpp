@@ -8,7 +8,7 @@
 
 #include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/EmitKernel.h"
-#include "codegen/cpu/LoopDims.h"
+#include "codegen/LoopDims.h"
 #include "codegen/cpu/VectorLoop.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -247,42 +247,14 @@ private:
     return limit && last < *limit;
   }
 
-  /// True when vectors along `laneDim` of `value` come from memory as vectors or single elements.
+  /// A strided movement of something in memory is read in place, by its own strides.
   bool readsContiguously(Value value, int laneDim) {
-    if (nn::splatConstant(value))
-      return true;
-    auto type = cast<RankedTensorType>(value.getType());
-    Operation *op = value.getDefiningOp();
-    if (nn::isStridedMovement(op) && operands->isInMemory(value))
-      return laneDim < 0 || isConstantIntValue(operands->view(value).strides[laneDim], 1);
-    if (!op || isa<nn::ConstantOp>(op))
-      return !nn::isPacked(type) && (laneDim < 0 || isInnermost(type, laneDim));
-    if (isa<nn::ElementwiseOpInterface>(op))
-      return llvm::all_of(op->getOperands(), [&](Value operand) {
-        auto operandType = cast<RankedTensorType>(operand.getType());
-        int lane = laneDim - static_cast<int>(type.getRank() - operandType.getRank());
-        if (lane < 0 || operandType.getDimSize(lane) == 1)
-          lane = -1;
-        return readsContiguously(operand, lane);
-      });
-    if (laneDim < 0)
-      return true;
-    return ElementReader::movesLanes(op, laneDim) &&
-           llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto item) {
-             return readsContiguously(item.value(),
-                                      ElementReader::operandLane(op, item.index(), laneDim));
-           });
-  }
-
-  static bool isInnermost(RankedTensorType type, int dim) {
-    nn::Shape shape = nn::shapeOf(type);
-    for (int64_t position : llvm::reverse(nn::orderOf(type))) {
-      if (position == dim)
-        return true;
-      if (nn::constantOf(shape[position]) != 1)
-        return false;
-    }
-    return false;
+    return codegen::readsContiguously(value, laneDim, [&](Value read, int lane) -> std::optional<bool> {
+      Operation *op = read.getDefiningOp();
+      if (!op || !nn::isStridedMovement(op) || !operands->isInMemory(read))
+        return std::nullopt;
+      return lane < 0 || isConstantIntValue(operands->view(read).strides[lane], 1);
+    });
   }
 
   /// Tells LLVM that the iterations of `loop` do not depend on each other through memory.

@@ -57,41 +57,6 @@ Value KernelBuilder::argument(unsigned index) {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-Value KernelBuilder::i64(int64_t value) {
-  return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
-}
-
-Value KernelBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
-Value KernelBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
-Value KernelBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
-Value KernelBuilder::div(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
-Value KernelBuilder::rem(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
-Value KernelBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
-Value KernelBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
-
-Value KernelBuilder::ceilDiv(Value a, Value b) { return div(add(a, sub(b, i64(1))), b); }
-
-Value KernelBuilder::less(Value a, Value b) {
-  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
-}
-
-Value KernelBuilder::product(ValueRange values) {
-  Value result = i64(1);
-  for (Value value : values)
-    result = mul(result, value);
-  return result;
-}
-
-SmallVector<Value> KernelBuilder::delinearize(Value flat, ValueRange extents) {
-  SmallVector<Value> indices(extents.size());
-  for (size_t i = extents.size(); i-- > 0;) {
-    indices[i] = i == 0 ? flat : rem(flat, extents[i]);
-    if (i > 0)
-      flat = div(flat, extents[i]);
-  }
-  return indices;
-}
-
 Value KernelBuilder::dim(nn::Dim dim) {
   if (auto constant = nn::constantOf(dim))
     return i64(*constant);
@@ -102,36 +67,16 @@ Value KernelBuilder::dim(nn::Dim dim) {
   setInsertionPointToStart(&function.front());
   // A symbol's place in the dims array is its place in the module's nn.dims list.
   auto list = module->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr);
-  std::function<Value(AffineExpr)> build = [&](AffineExpr expr) -> Value {
-    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-      return i64(constant.getValue());
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-      StringRef name = nn::dimName(getContext(), symbol.getPosition());
-      int64_t position = 0;
-      for (Attribute entry : list) {
-        if (cast<nn::DimAttr>(entry).getName() == name)
-          break;
-        ++position;
-      }
-      assert(position < static_cast<int64_t>(list.size()) && "a dim that nn.dims does not list");
-      return load(getI64Type(), offset(dimsPointer, getI64Type(), i64(position)));
+  Value value = sizeOf(dim, [&](StringRef name) {
+    int64_t position = 0;
+    for (Attribute entry : list) {
+      if (cast<nn::DimAttr>(entry).getName() == name)
+        break;
+      ++position;
     }
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    Value lhs = build(binary.getLHS()), rhs = build(binary.getRHS());
-    switch (expr.getKind()) {
-    case AffineExprKind::Add:
-      return add(lhs, rhs);
-    case AffineExprKind::Mul:
-      return mul(lhs, rhs);
-    case AffineExprKind::FloorDiv:
-      return createOrFold<arith::FloorDivSIOp>(lhs, rhs);
-    case AffineExprKind::CeilDiv:
-      return createOrFold<arith::CeilDivSIOp>(lhs, rhs);
-    default:
-      return rem(lhs, rhs);
-    }
-  };
-  Value value = build(dim);
+    assert(position < static_cast<int64_t>(list.size()) && "a dim that nn.dims does not list");
+    return load(getI64Type(), offset(dimsPointer, getI64Type(), i64(position)));
+  });
   dimCache[dim] = value;
   return value;
 }
@@ -247,10 +192,6 @@ void KernelBuilder::branch(Value condition, function_ref<void()> then,
     setInsertionPointToStart(op.elseBlock());
     otherwise();
   }
-}
-
-Value KernelBuilder::select(Value condition, Value a, Value b) {
-  return createOrFold<arith::SelectOp>(condition, a, b);
 }
 
 Value KernelBuilder::floatConstant(Type type, double value) {

@@ -3,6 +3,7 @@
 // is as plain as hand-written loops.
 #pragma once
 
+#include "codegen/SizeBuilder.h"
 #include "codegen/cpu/CpuTarget.h"
 #include "ir/NN.h"
 
@@ -10,7 +11,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
 
@@ -25,11 +25,11 @@ struct TensorView {
   mlir::Type storage() const;             ///< element type in memory: i1 takes a byte, ui8 is i8
 };
 
-class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+class KernelBuilder : public SizeBuilder {
 public:
   KernelBuilder(mlir::Location loc, mlir::OpBuilder builder, const CpuTarget &target,
                 mlir::ModuleOp module)
-      : ImplicitLocOpBuilder(loc, builder), target(target), module(module) {}
+      : SizeBuilder(loc, builder, builder.getI64Type()), target(target), module(module) {}
 
   const CpuTarget &target;
   mlir::ModuleOp module;
@@ -45,21 +45,8 @@ public:
   //===--------------------------------------------------------------------===//
   // Sizes
   //===--------------------------------------------------------------------===//
-  mlir::Value i64(int64_t value);
+  mlir::Value i64(int64_t value) { return size(value); }
   mlir::Value dim(nn::Dim dim); ///< the run-time value of a dimension
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::Value sub(mlir::Value a, mlir::Value b);
-  mlir::Value mul(mlir::Value a, mlir::Value b);
-  /// Quotient and remainder of non-negative values.
-  mlir::Value div(mlir::Value a, mlir::Value b);
-  mlir::Value rem(mlir::Value a, mlir::Value b);
-  mlir::Value ceilDiv(mlir::Value a, mlir::Value b);
-  mlir::Value min(mlir::Value a, mlir::Value b);
-  mlir::Value max(mlir::Value a, mlir::Value b);
-  mlir::Value less(mlir::Value a, mlir::Value b); ///< signed a < b, i1
-  mlir::Value product(mlir::ValueRange values);
-  /// Row-major index of `flat` in `extents`, outermost first.
-  llvm::SmallVector<mlir::Value> delinearize(mlir::Value flat, mlir::ValueRange extents);
 
   //===--------------------------------------------------------------------===//
   // Memory
@@ -92,7 +79,6 @@ public:
   void branch(mlir::Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise = {});
 
-  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   mlir::Value floatConstant(mlir::Type type, double value); ///< scalar or splat
 
 private:

@@ -3,7 +3,9 @@
 // A weight comes in packed panels (ir/Kernel.h, panelsOf). A right operand that is computed by the model is packed here, panel by
 // panel into scratch memory, right before the rows that use it: each task owns some panels of one batch entry and walks all rows.
 
-#include "codegen/cpu/ConvGeometry.h"
+#include "codegen/ConvGeometry.h"
+#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/Bands.h"
 #include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/TileLoop.h"
 

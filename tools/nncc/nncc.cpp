@@ -33,7 +33,7 @@ using tools::ExitStatus;
 
 namespace {
 
-enum class Emit { SharedObject, Nn, Ir, Kernels, Llvm, Assembly, Object, Header, Dot, Summary };
+enum class Emit { SharedObject, Nn, Ir, Kernels, Llvm, Assembly, Object, Cuda, Header, Dot, Summary };
 
 cl::OptionCategory category("nncc options");
 
@@ -49,6 +49,7 @@ cl::opt<Emit> emitKind(
                clEnumValN(Emit::Llvm, "llvm", "LLVM IR of the kernels"),
                clEnumValN(Emit::Assembly, "asm", "assembly of the kernels"),
                clEnumValN(Emit::Object, "obj", "object file of the kernels"),
+               clEnumValN(Emit::Cuda, "cuda", "CUDA C++ of the kernels, one file that nvcc compiles"),
                clEnumValN(Emit::Header, "header", "C++ header with typed inputs and outputs"),
                clEnumValN(Emit::Dot, "dot", "graph for Graphviz"),
                clEnumValN(Emit::Summary, "summary", "table of layers")));
@@ -218,11 +219,17 @@ Result<void> Driver::emitLowered() {
     return imported.error();
   if (!quiet)
     llvm::errs() << imported->warnings;
+  mlir::ModuleOp module = *imported->module;
+  if (emitKind == Emit::Cuda) {
+    if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
+      return ran.error();
+    auto compiled = buildCudaProgram(module);
+    return compiled ? write(codegen::cuda::printCudaFile(compiled->program, compiled->sources), "") : compiled.error();
+  }
   auto target = findTarget(cpus.front());
   if (!target)
     return target.error();
-  mlir::ModuleOp module = *imported->module;
-  if (auto ran = runPasses(module, *target, passOptions()); !ran)
+  if (auto ran = runPasses(module, packingFor(*target), passOptions()); !ran)
     return ran.error();
   if (emitKind == Emit::Kernels)
     return write(print(module), "");
@@ -301,6 +308,7 @@ Result<void> Driver::run() {
   case Emit::Llvm:
   case Emit::Assembly:
   case Emit::Object:
+  case Emit::Cuda:
   case Emit::Header:
     return emitLowered();
   case Emit::SharedObject:

@@ -1,6 +1,6 @@
 // Loops from layouts; see LoopDims.h.
 
-#include "codegen/cpu/LoopDims.h"
+#include "codegen/LoopDims.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -61,4 +61,53 @@ SmallVector<LoopDim> codegen::loopsOver(RankedTensorType type,
     loops.push_back({extent, static_cast<unsigned>(dim)});
   }
   return loops;
+}
+
+bool codegen::movesLanes(Operation *op, int laneDim) {
+  auto movement = dyn_cast<nn::MovementOpInterface>(op);
+  return movement && llvm::all_of(llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
+    return movement.laneSource(operand, laneDim).kind != nn::LaneSource::Kind::Scattered;
+  });
+}
+
+int codegen::operandLane(Operation *op, unsigned operand, int laneDim) {
+  if (laneDim < 0)
+    return -1;
+  nn::LaneSource source = cast<nn::MovementOpInterface>(op).laneSource(operand, laneDim);
+  return source.kind == nn::LaneSource::Kind::Along ? static_cast<int>(source.dim) : -1;
+}
+
+bool codegen::isInnermost(RankedTensorType type, int dim) {
+  nn::Shape shape = nn::shapeOf(type);
+  for (int64_t position : llvm::reverse(nn::orderOf(type))) {
+    if (position == dim)
+      return true;
+    if (nn::constantOf(shape[position]) != 1)
+      return false;
+  }
+  return false;
+}
+
+bool codegen::readsContiguously(Value value, int laneDim, function_ref<std::optional<bool>(Value, int)> known) {
+  if (nn::splatConstant(value))
+    return true;
+  if (std::optional<bool> answer = known ? known(value, laneDim) : std::nullopt)
+    return *answer;
+  auto type = cast<RankedTensorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<nn::ConstantOp>(op))
+    return !nn::isPacked(type) && (laneDim < 0 || isInnermost(type, laneDim));
+  if (isa<nn::ElementwiseOpInterface>(op))
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      auto operandType = cast<RankedTensorType>(operand.getType());
+      int lane = laneDim - static_cast<int>(type.getRank() - operandType.getRank());
+      if (lane < 0 || operandType.getDimSize(lane) == 1)
+        lane = -1;
+      return readsContiguously(operand, lane, known);
+    });
+  if (laneDim < 0)
+    return true;
+  return movesLanes(op, laneDim) && llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto item) {
+           return readsContiguously(item.value(), operandLane(op, item.index(), laneDim), known);
+         });
 }

@@ -1,8 +1,9 @@
-// The shape side of a convolution kernel: extents, windows and how its work is cut into tasks, as expressions over named dims.
-// Conv.cpp and Depthwise.cpp write code from it.
+// The shape side of a convolution: extents and windows, as expressions over named dims. The emitters of all targets write code from
+// it.
 #pragma once
 
-#include "codegen/cpu/EmitKernel.h"
+#include "ir/NN.h"
+#include "ir/Shape.h"
 
 #include <array>
 
@@ -28,17 +29,5 @@ struct ConvGeometry {
   /// The spatial position of the type's dimension 2 + i within D, H, W.
   unsigned slotOf(unsigned spatialDim) const;
 };
-
-/// How many equal bands of at most `target` positions a static extent is cut into; for a dynamic extent, bands of `target`.
-struct Bands {
-  Bands(nn::Dim extent, int64_t target);
-  nn::Dim count; ///< bands
-  int64_t size;  ///< positions of every band but the last
-  /// Positions that a band can have; nothing when the extent is dynamic.
-  std::optional<llvm::SmallVector<int64_t>> sizes;
-};
-
-/// Panels per task so that one image gives several threads enough tasks.
-int64_t panelsPerTask(int64_t panels, std::optional<int64_t> bandsPerImage);
 
 } // namespace nncc::codegen

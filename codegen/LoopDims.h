@@ -2,7 +2,6 @@
 // tensor that the kernel reads allows it, so that inner loops are long.
 #pragma once
 
-#include "codegen/cpu/KernelBuilder.h"
 #include "ir/Kernel.h"
 
 namespace nncc::codegen {
@@ -22,6 +21,17 @@ bool collectLeaves(mlir::Value value, mlir::Value anchor, llvm::SmallVectorImpl<
 /// True when in every leaf `inner` follows `outer` in memory without a gap, or neither dimension moves the leaf's address. Leaves
 /// broadcast against `space`, and the dimensions are those of `space`.
 bool canFlatten(llvm::ArrayRef<mlir::RankedTensorType> leaves, mlir::RankedTensorType space, int64_t outer, int64_t inner);
+
+/// True when `op` is a movement and vectors along `laneDim` of its result are vectors or single elements of its operands.
+bool movesLanes(mlir::Operation *op, int laneDim);
+/// The dimension of an operand of a movement along which those vectors lie; -1 for a single element.
+int operandLane(mlir::Operation *op, unsigned operand, int laneDim);
+/// `dim` has stride 1.
+bool isInnermost(mlir::RankedTensorType type, int dim);
+/// True when vectors along `laneDim` of `value` come from memory as vectors or single elements. `known` answers for values that the
+/// caller reads in a way of its own.
+bool readsContiguously(mlir::Value value, int laneDim,
+                       llvm::function_ref<std::optional<bool>(mlir::Value, int)> known = {});
 
 /// The loops over a tensor that is not packed, outermost in memory first; dimensions of extent 1 have none. Neighbours for which
 /// `mayJoin(outer, inner)` holds become one loop.

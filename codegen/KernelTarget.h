@@ -1,0 +1,40 @@
+// What buildProgram asks of a target: code for one kernel at a time, and what the Program must say of it.
+#pragma once
+
+#include "ir/NN.h"
+#include "ir/Shape.h"
+
+#include <optional>
+#include <string>
+
+namespace nncc::codegen {
+
+/// How a kernel is launched on a CUDA device; sizes are expressions over named dims.
+struct CudaLaunch {
+  int64_t threads = 256; ///< per block
+  nn::Dim gridX, gridY = {}, gridZ = {}; ///< null is 1
+  bool hasStatus = false; ///< the kernel takes a pointer to a status word behind the tensors
+  bool wideIndex = false; ///< named dims are 64 bits wide instead of 32
+};
+
+/// What the Program says of a kernel besides its name.
+struct KernelPlan {
+  nn::Dim tasks = {};        ///< CPU: independent tasks of one step
+  nn::Dim scratchBytes = {}; ///< CPU: scratch memory per thread
+  std::optional<CudaLaunch> cuda;
+};
+
+class KernelTarget {
+public:
+  virtual ~KernelTarget() = default;
+
+  /// Emits `kernel` as the function `symbol` and keeps the code. `isAligned`: every argument starts on 16 bytes. Reports what it
+  /// cannot emit at the kernel.
+  virtual llvm::FailureOr<KernelPlan> emit(nn::KernelOp kernel, llvm::StringRef symbol, bool isAligned) = 0;
+  /// Kernels depend on the alignment of their arguments.
+  virtual bool needsAlignment() const { return false; }
+  /// Everything of the target that decides how prepared constants look.
+  virtual std::string identity() const = 0;
+};
+
+} // namespace nncc::codegen

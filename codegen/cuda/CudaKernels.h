@@ -1,0 +1,39 @@
+// The kernels of a model as CUDA C++: one function per kernel, and the header that all of them may use.
+#pragma once
+
+#include "codegen/KernelTarget.h"
+#include "runtime/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace nncc::codegen::cuda {
+
+/// The text of device/nncc_device.cuh.
+llvm::StringRef deviceHeader();
+
+struct CudaSource {
+  std::string symbol; ///< Kernel::symbol of the program
+  std::string text;   ///< the function and its tables, without the header
+};
+
+/// A KernelTarget that keeps the source of every kernel, in the order of the Program's kernels.
+class CudaKernels : public KernelTarget {
+public:
+  explicit CudaKernels(mlir::ModuleOp model) : model(model) {}
+
+  llvm::FailureOr<KernelPlan> emit(nn::KernelOp kernel, llvm::StringRef symbol, bool isAligned) override;
+  bool needsAlignment() const override { return true; }
+  std::string identity() const override { return "cuda"; }
+
+  std::vector<CudaSource> sources;
+
+private:
+  mlir::ModuleOp model; ///< carries the nn.dims list
+};
+
+/// All kernels of a program as one self-contained file, in the order in which they run, for nvcc, clang or a reader.
+std::string printCudaFile(const rt::Program &program, llvm::ArrayRef<CudaSource> sources);
+
+} // namespace nncc::codegen::cuda

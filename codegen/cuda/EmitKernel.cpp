@@ -1,0 +1,25 @@
+// Hands each kernel to the emitter of its anchor; see EmitKernel.h.
+
+#include "codegen/cuda/EmitKernel.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+using namespace nncc::codegen::cuda;
+
+FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol, ModuleOp module, bool isAligned) {
+  KernelCode code(kernel, symbol, module);
+  Operation *anchor = nn::anchorOf(kernel);
+  // A copy: its body hands operands on.
+  if (!anchor)
+    return emitElementwise(code, isAligned);
+  return llvm::TypeSwitch<Operation *, FailureOr<EmittedKernel>>(anchor)
+      .Case<nn::ConvOp>([&](auto) { return emitConv(code, isAligned); })
+      .Case<nn::MatmulOp>([&](auto) { return emitMatmul(code, isAligned); })
+      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>([&](auto) { return emitElementwise(code, isAligned); })
+      .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
+        return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CUDA emitter";
+      });
+}

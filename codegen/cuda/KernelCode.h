@@ -1,0 +1,102 @@
+// One CUDA kernel function as it is written: its arguments and their names, how elements of the kernel's tensors are read and
+// written at any index with the ops between a value and memory evaluated on the way, and the comment above it. Every emitter that
+// fuses reads and writes through here, so broadcasting, half precision, bools in bytes, memory orders and packed layouts are
+// settled at one place.
+//
+// Arguments of a kernel function: a pointer for each operand, a pointer for each result, an `int *status` when an index may be out
+// of range, then the named dims that it uses, in the module's order.
+#pragma once
+
+#include "codegen/KernelTarget.h"
+#include "codegen/cuda/ScalarCode.h"
+#include "ir/Kernel.h"
+#include "ir/StridedView.h"
+
+namespace nncc::codegen::cuda {
+
+/// A kernel in CUDA C++ and how it is launched.
+struct EmittedKernel {
+  std::string source;
+  CudaLaunch launch;
+};
+
+/// A tensor in memory: index i lies at pointer[offset + sum of i[d] * strides[d]].
+struct Memory {
+  std::string pointer;
+  mlir::Value offset;
+  llvm::SmallVector<mlir::Value> strides;
+};
+
+class KernelCode : public ScalarCode {
+public:
+  KernelCode(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module);
+
+  nn::KernelOp kernel;
+
+  /// Renames an argument; call before it is used. Defaults: x, or x0, x1, ... for operands, y, or y0, ... for results.
+  void nameOperand(mlir::Value blockArgument, llvm::StringRef name);
+  std::string pointerOf(mlir::Value blockArgument) const;
+  std::string resultPointer(unsigned index) const { return resultNames[index]; }
+
+  //===--------------------------------------------------------------------===//
+  // Elements
+  //===--------------------------------------------------------------------===//
+
+  /// Elements from the start of a tensor of this type to the one at `index`.
+  mlir::Value offsetOf(mlir::RankedTensorType type, mlir::ValueRange index);
+  /// Where the elements of an operand lie, seen through slices and transposes; nothing for what is computed or packed.
+  std::optional<Memory> memoryOf(mlir::Value tensor);
+  /// Where what the kernel stores as a result goes: storedValue(result), element by element.
+  Memory resultMemory(unsigned result);
+  mlir::Value storedValue(unsigned result) { return nn::storedValue(kernel, result); }
+  mlir::Value placeIn(const Memory &memory, mlir::ValueRange index);
+  /// From here on, and until forget(), `tensor` is `value` whatever the index.
+  void bind(mlir::Value tensor, mlir::Value value) { bound[tensor] = value; }
+  void forget() { bound.clear(); }
+  /// `tensor` at `index`, computed from memory; f16 and bf16 come as f32. With lanes, the element number kLane of the vector that
+  /// begins there along `laneDim`.
+  mlir::Value read(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim = -1);
+  /// The element at `offset` from `pointer`; with lanes, of a vector unless laneDim is negative.
+  mlir::Value readMemory(mlir::Type element, llvm::StringRef pointer, mlir::Value offset, int laneDim = -1);
+  /// Elements that one thread reads side by side. The loads are written at once, what is computed from them when it is printed:
+  /// inside a loop over kLane.
+  int64_t lanes = 1;
+  static constexpr llvm::StringLiteral kLane = "j";
+  /// Writes result `index` at `offset`: rounds what was widened.
+  void store(unsigned result, mlir::Value offset, mlir::Value value);
+  std::string stored(mlir::Type element, mlir::Value value);
+
+  //===--------------------------------------------------------------------===//
+  // The whole function
+  //===--------------------------------------------------------------------===//
+
+  /// A line of the comment above the kernel.
+  void note(const llvm::Twine &text) { notes.push_back(text.str()); }
+  /// Frames what was written: comment, signature, body.
+  EmittedKernel finish(CudaLaunch launch);
+
+private:
+  Memory memoryOf(const nn::StridedView &view, llvm::StringRef pointer);
+  mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim);
+  std::string constantArray(nn::ConstantOp constant);
+  void reportOutOfRange(mlir::Value isBad);
+
+  std::string symbol;
+  mlir::ModuleOp module;
+  llvm::DenseMap<mlir::Value, std::string> operandNames;
+  llvm::SmallVector<std::string> resultNames;
+  llvm::DenseMap<mlir::Value, mlir::Value> bound;
+  llvm::StringMap<mlir::Value> loaded; ///< vectors and single elements that are in registers
+  llvm::DenseMap<mlir::Operation *, std::string> constantNames;
+  std::vector<std::string> notes;
+  SourceWriter before; ///< constant tables in front of the function
+  bool hasStatus = false;
+};
+
+/// True when positions in some tensor of the kernel, at the largest named dims, do not fit 31 bits.
+bool needsWideIndex(nn::KernelOp kernel, mlir::ModuleOp module);
+
+/// "f32[N, 64, 56, 56], channels last": a tensor as comments name it.
+std::string describeTensor(mlir::RankedTensorType type);
+
+} // namespace nncc::codegen::cuda

@@ -1,0 +1,224 @@
+// Matrix products, batched or not: a packed weight comes with its columns side by side (ir/Kernel.h, panelsOf, in one panel), a right
+// operand that the model computes is read where it lies, transposed or not.
+
+#include "codegen/cuda/Contraction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+using namespace nncc::codegen::cuda;
+
+namespace {
+
+class MatmulCode : public Contraction {
+public:
+  MatmulCode(KernelCode &code, nn::AnchoredBody body, bool isAligned)
+      : Contraction(code, body), isAligned(isAligned), matmul(cast<nn::MatmulOp>(body.anchor)),
+        lhs(cast<RankedTensorType>(matmul.getLhs().getType())), rhs(cast<RankedTensorType>(matmul.getRhs().getType())),
+        space(cast<RankedTensorType>(matmul.getResult().getType())) {}
+
+  LogicalResult plan();
+
+protected:
+  void beginProduct(Value product) override;
+  SmallVector<std::pair<std::string, Value>> rowValues(Value row) override;
+  Source leftSource(Value depth, ArrayRef<Value> rowValues) override;
+  Source rightSource(Value depth, Value column) override;
+  void storeTile() override;
+
+private:
+  void planVectors(const nn::StridedView &left, const std::optional<nn::StridedView> &right);
+  /// The place of a matrix of `memory` for the batch entry at hand.
+  Value matrixOf(RankedTensorType type, const Memory &memory);
+  /// The place of row `row` of `memory`, its matrix included.
+  Value rowPlace(RankedTensorType type, const Memory &memory, Value row, bool isWhole);
+
+  bool isAligned;
+  nn::MatmulOp matmul;
+  RankedTensorType lhs, rhs, space;
+  bool isPacked = false, foldsBatch = false;
+  bool leftIsWhole = false, resultIsWhole = false; ///< row-major without gaps
+  Memory left, right, result;
+  Value product;
+  SmallVector<Value> batch;
+};
+
+} // namespace
+
+LogicalResult MatmulCode::plan() {
+  nn::Shape a = nn::shapeOf(lhs), w = nn::shapeOf(rhs), r = nn::shapeOf(space);
+  if (matmul.getTransposeLhs())
+    return code.kernel.emitOpError("has transpose_lhs, for which there is no CUDA emitter");
+  nn::Dim m = a[a.size() - 2];
+  depth = a.back();
+  columns = r.back();
+  element = lhs.getElementType();
+  products = nn::constantDim(code.getContext(), 1);
+  for (nn::Dim dim : ArrayRef<nn::Dim>(r).drop_back(2))
+    products = products * dim;
+
+  std::optional<nn::StridedView> leftView = nn::stridedViewOf(matmul.getLhs()), rightView;
+  isPacked = nn::isPacked(rhs);
+  if (!leftView || !isa<BlockArgument>(leftView->source))
+    return code.kernel.emitOpError("needs a left operand in memory");
+  if (isPacked) {
+    nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(rhs.getEncoding()).getPack();
+    int64_t width = pack.extent(pack.loopCount() - 1);
+    if (pack != nn::panelsOf(matmul, width) || width < *nn::constantOf(columns))
+      return code.kernel.emitOpError("needs a weight in one panel (pack-weights)");
+  } else {
+    rightView = nn::stridedViewOf(matmul.getRhs());
+    if (!rightView || !isa<BlockArgument>(rightView->source))
+      return code.kernel.emitOpError("needs a right operand in memory");
+  }
+  // With one weight matrix for the whole batch, [batch..., M, K] is one tall matrix.
+  bool oneMatrix = llvm::all_of(ArrayRef<nn::Dim>(w).drop_back(2), [](nn::Dim dim) { return nn::constantOf(dim) == 1; });
+  bool sameBatch = ArrayRef<nn::Dim>(r).drop_back(2) == ArrayRef<nn::Dim>(a).drop_back(2);
+  foldsBatch = oneMatrix && sameBatch;
+  rows = foldsBatch ? m * products : m;
+  if (foldsBatch)
+    products = nn::constantDim(code.getContext(), 1);
+
+  leftName = "x";
+  rightName = isPacked ? "weight" : "b";
+  code.nameOperand(leftView->source, "x");
+  code.nameOperand(isPacked ? matmul.getRhs() : rightView->source, rightName);
+  if (matmul.getBias())
+    code.nameOperand(matmul.getBias(), "bias");
+  nameChainOperands(body.epilogue, space, space.getRank() - 1);
+  planVectors(*leftView, rightView);
+  left = *code.memoryOf(matmul.getLhs());
+  if (!isPacked)
+    right = *code.memoryOf(matmul.getRhs());
+  result = code.resultMemory(0);
+  leftIsWhole = isa<BlockArgument>(matmul.getLhs()) && nn::isRowMajor(lhs);
+  resultIsWhole = code.storedValue(0) == code.kernel.getTerminator()->getOperand(0);
+  formula = "y = x times " + rightName + (matmul.getTransposeRhs() && !isPacked ? " transposed" : "");
+  return success();
+}
+
+void MatmulCode::planVectors(const nn::StridedView &left, const std::optional<nn::StridedView> &right) {
+  constexpr int64_t kVector = 4;
+  auto isMultiple = [](nn::Dim dim) { return dim.getLargestKnownDivisor() % kVector == 0; };
+  auto isVectored = [&](const nn::StridedView &view, size_t unit) {
+    bool all = isMultiple(view.offset) && nn::constantOf(view.strides[unit]) == 1;
+    for (auto [dim, stride] : llvm::enumerate(view.strides))
+      all &= dim == unit || isMultiple(stride);
+    return all;
+  };
+  size_t last = rhs.getRank() - 1;
+  rightAlongDepth = !isPacked && nn::constantOf(right->strides[matmul.getTransposeRhs() ? last : last - 1]) == 1;
+  if (!isAligned)
+    return;
+  if (isMultiple(depth) && isVectored(left, left.strides.size() - 1))
+    leftVector = kVector;
+  if (isPacked || (isVectored(*right, rightAlongDepth == matmul.getTransposeRhs() ? last : last - 1) &&
+                   isMultiple(rightAlongDepth ? depth : columns)))
+    rightVector = kVector;
+  nn::StridedView stored = nn::storedView(code.kernel, 0);
+  if (isMultiple(columns) && isVectored(stored, stored.strides.size() - 1))
+    storeVector = kVector;
+}
+
+void MatmulCode::beginProduct(Value index) {
+  product = index;
+  if (foldsBatch)
+    return;
+  SmallVector<Value> extents;
+  for (nn::Dim extent : ArrayRef<nn::Dim>(nn::shapeOf(space)).drop_back(2))
+    extents.push_back(code.dim(extent));
+  if (!extents.empty())
+    batch = code.delinearize(product, extents);
+}
+
+Value MatmulCode::matrixOf(RankedTensorType type, const Memory &memory) {
+  Value place = memory.offset;
+  size_t lead = batch.size() - (type.getRank() - 2);
+  for (int64_t dim = 0; dim + 2 < type.getRank(); ++dim)
+    if (type.getDimSize(dim) != 1)
+      place = code.add(place, code.mul(batch[lead + dim], memory.strides[dim]));
+  return place;
+}
+
+Value MatmulCode::rowPlace(RankedTensorType type, const Memory &memory, Value row, bool isWhole) {
+  Value stride = memory.strides[type.getRank() - 2];
+  if (!foldsBatch)
+    return code.add(matrixOf(type, memory), code.mul(row, stride));
+  if (isWhole)
+    return code.add(memory.offset, code.mul(row, stride));
+  // Rows of different batch entries lie where their strides lead.
+  SmallVector<Value> extents;
+  for (nn::Dim extent : ArrayRef<nn::Dim>(nn::shapeOf(type)).drop_back())
+    extents.push_back(code.dim(extent));
+  Value place = memory.offset;
+  for (auto [position, along] : llvm::zip(code.delinearize(row, extents), memory.strides))
+    place = code.add(place, code.mul(position, along));
+  return place;
+}
+
+SmallVector<std::pair<std::string, Value>> MatmulCode::rowValues(Value row) {
+  return {{"x_row", rowPlace(lhs, left, row, leftIsWhole)}};
+}
+
+Contraction::Source MatmulCode::leftSource(Value depth, ArrayRef<Value> rowValues) {
+  return {{}, left.pointer, code.add(rowValues[0], code.mul(depth, left.strides.back()))};
+}
+
+Contraction::Source MatmulCode::rightSource(Value depth, Value column) {
+  if (!isPacked) {
+    size_t last = rhs.getRank() - 1, alongDepth = matmul.getTransposeRhs() ? last : last - 1;
+    Value place = code.add(foldsBatch ? right.offset : matrixOf(rhs, right), code.mul(depth, right.strides[alongDepth]));
+    return {{}, right.pointer, code.add(place, code.mul(column, right.strides[2 * last - 1 - alongDepth]))};
+  }
+  nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(rhs.getEncoding()).getPack();
+  Value matrix = code.size(0);
+  if (!foldsBatch) {
+    size_t lead = batch.size() - (rhs.getRank() - 2);
+    for (int64_t dim = 0; dim + 2 < rhs.getRank(); ++dim) {
+      matrix = code.mul(matrix, code.size(rhs.getDimSize(dim)));
+      if (rhs.getDimSize(dim) != 1)
+        matrix = code.add(matrix, batch[lead + dim]);
+    }
+  }
+  Value row = code.add(code.mul(matrix, code.dim(this->depth)), depth);
+  Value width = code.size(pack.extent(pack.loopCount() - 1));
+  return {{}, code.pointerOf(matmul.getRhs()), code.add(code.mul(row, width), column)};
+}
+
+void MatmulCode::storeTile() {
+  unsigned channelDim = space.getRank() - 1;
+  Type stored = cast<RankedTensorType>(body.result.getType()).getElementType();
+  code.line("#pragma unroll");
+  code.open("for (int i = 0; i < kRows; ++i)");
+  Value row = rowOf(code.index("i"));
+  code.declare(row, "row");
+  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
+    code.line("if (row >= " + code.print(code.dim(rows)) + ")");
+    code.line("  break;");
+  }
+  Value natural = foldsBatch ? row : code.add(code.mul(product, code.dim(rows)), row);
+  forColumns([&](Value column, Value sumColumn) {
+    Value place = code.add(rowPlace(space, result, row, resultIsWhole), code.mul(column, result.strides.back()));
+    storeColumns(stored, result, place, [&] {
+      code.lanes = storeVector;
+      std::string sum = "sum[i][" + code.print(storeVector > 1 ? code.add(sumColumn, code.index("j")) : sumColumn) + "]";
+      Value root = code.atom(sumElement(), sum);
+      if (matmul.getBias())
+        root = arith::AddFOp::create(code, root, code.readMemory(element, code.pointerOf(matmul.getBias()), column, 0));
+      return applyChain(body.epilogue, space, channelDim, root, natural, column);
+    });
+  });
+  code.close();
+}
+
+FailureOr<EmittedKernel> cuda::emitMatmul(KernelCode &code, bool isAligned) {
+  FailureOr<nn::AnchoredBody> body = nn::readAnchoredBody(code.kernel);
+  if (failed(body) || body->pool)
+    return code.kernel.emitOpError("is not a matrix product with an elementwise epilogue");
+  MatmulCode matmul(code, *body, isAligned);
+  if (failed(matmul.plan()))
+    return failure();
+  return matmul.emit();
+}

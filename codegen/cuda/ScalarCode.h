@@ -1,0 +1,90 @@
+// Scalar computations as C++ text. Emitters build them as arith, math and scf ops (an op's formula stands in ir/ and is shared with
+// every other backend); this prints them the way a person would write them: one expression where a value is used once, a variable
+// where it is used again, precedence instead of parentheses everywhere.
+//
+// Ops are made in a scratch block and printed on demand. A variable lives in the block of C++ in which it was first needed, so
+// open() and close() must frame every `{ }` of the source.
+#pragma once
+
+#include "codegen/SizeBuilder.h"
+#include "codegen/cuda/SourceWriter.h"
+
+#include "mlir/IR/Block.h"
+
+#include <memory>
+
+namespace nncc::codegen::cuda {
+
+/// "float", "int", "long long", "float16": how a value of this type is spelt. bool for i1, the kernel's index type for index.
+std::string cppType(mlir::Type element, bool wideIndex);
+/// The parameter that carries a named dim. Names of dims may be anything that the language allows, so those that could be a word of
+/// C++ or of this code are marked.
+std::string dimParameter(llvm::StringRef name);
+/// How an element lies in memory: i1 takes an unsigned char.
+std::string storageType(mlir::Type element, bool wideIndex);
+
+class ScalarCode : public SizeBuilder {
+public:
+  /// With `wideIndex` positions are 64 bits wide.
+  ScalarCode(mlir::Location loc, bool wideIndex);
+  ~ScalarCode();
+
+  SourceWriter source;
+  const bool wideIndex;
+  std::string indexType() const { return wideIndex ? "long long" : "int"; }
+
+  //===--------------------------------------------------------------------===//
+  // Values
+  //===--------------------------------------------------------------------===//
+
+  /// A value that C++ knows under a name, or any expression that needs no parentheses: "N", "acc[i][j]".
+  mlir::Value atom(mlir::Type type, const llvm::Twine &text);
+  mlir::Value index(const llvm::Twine &text) { return atom(sizeType, text); }
+  mlir::Value dim(nn::Dim dim);
+  /// The element of `tensor` (its element type) at `offset` from `pointer`, in the type in which one computes with it.
+  mlir::Value load(mlir::Type element, llvm::StringRef pointer, mlir::Value offset);
+  mlir::Value constant(mlir::Type type, double value);
+
+  //===--------------------------------------------------------------------===//
+  // Text
+  //===--------------------------------------------------------------------===//
+
+  /// The expression; statements that it needs are written before it. `tight` puts it in parentheses unless it is an atom.
+  std::string print(mlir::Value value, bool tight = false);
+  /// `const int name = value;` From here on the value is called by this name; one that is an atom already keeps its own.
+  std::string declare(mlir::Value value, llvm::StringRef name);
+
+  void open(const llvm::Twine &text);
+  void close(const llvm::Twine &behind = "");
+  /// What `write` writes, kept apart: it stands in a block of its own.
+  std::string capture(llvm::function_ref<void()> write);
+  void line(const llvm::Twine &text) { source.line(text); }
+  void blank() { source.blank(); }
+
+  /// A name that no other variable has: the hint, or with a number behind it.
+  std::string freshName(llvm::StringRef hint);
+  /// Writes `if (condition) <statement>;`.
+  void statementIf(mlir::Value condition, const llvm::Twine &statement);
+
+private:
+  struct Expression {
+    std::string text;
+    int precedence;
+  };
+  const Expression &expressionOf(mlir::Value value);
+  mlir::Value foldedOr(mlir::Value value);
+  Expression compute(mlir::Value value);
+  Expression computeIf(mlir::Operation *op, unsigned result);
+  std::string operand(mlir::Value value, int precedence);
+  Expression binary(mlir::Operation *op, llvm::StringRef symbol, int precedence);
+  Expression call(llvm::StringRef function, mlir::ValueRange arguments);
+  Expression cast(mlir::Value from, mlir::Type to, llvm::StringRef first = "");
+  void remember(mlir::Value value, Expression expression);
+
+  std::unique_ptr<mlir::Block> scratch;
+  llvm::DenseMap<mlir::Value, Expression> known;
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> scopes; ///< values that became known in each open block
+  llvm::StringMap<unsigned> names;
+};
+
+} // namespace nncc::codegen::cuda
