@@ -185,6 +185,12 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
     if (constant)
       constants[publicName] = *buffer;
     places[source] = {*buffer, 0};
+    // The kernels that fill it part by part, too.
+    for (auto kernel = source.getDefiningOp<nn::KernelOp>(); kernel && kernel.getInPlace();) {
+      Value before = kernel.getInputs()[*kernel.getInPlace()];
+      places[before] = {*buffer, 0};
+      kernel = before.getDefiningOp<nn::KernelOp>();
+    }
     entry.outputs.push_back(*buffer);
   }
   return success();

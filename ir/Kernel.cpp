@@ -155,13 +155,23 @@ static StridedView wholeOf(RankedTensorType type) {
   return {{}, constantDim(type.getContext(), 0), isPacked(type) ? SmallVector<Dim>() : stridesOf(type)};
 }
 
-StridedView nn::storedView(KernelOp kernel, unsigned index) {
-  StridedView view = wholeOf(cast<RankedTensorType>(kernel.getResult(index).getType()));
+/// The view of what the kernel yields becomes that of what it stores.
+static StridedView storedWithin(KernelOp kernel, unsigned index, StridedView view) {
   for (Operation *op : placementOf(kernel, index)) {
     [[maybe_unused]] bool isFollowed = followBack(op, view);
     assert(isFollowed && "a kernel ends with a movement that strides cannot say");
   }
   return view;
+}
+
+StridedView nn::storedView(KernelOp kernel, unsigned index) {
+  return storedWithin(kernel, index, wholeOf(cast<RankedTensorType>(kernel.getResult(index).getType())));
+}
+
+StridedView nn::storedViewWithin(KernelOp kernel, RankedTensorType whole, int64_t axis, int64_t offset) {
+  StridedView view = wholeOf(whole);
+  view.offset = view.strides[axis] * offset;
+  return storedWithin(kernel, 0, view);
 }
 
 std::optional<StridedView> nn::storedViewBehind(Operation *movement) {
@@ -207,6 +217,9 @@ bool nn::readsThroughStrides(OpOperand &operand, const StridedView &view) {
     return number == 0 && !isDepthwise(conv) && isChannelsLast && constantOf(view.strides[1]) == 1 &&
            isOneRun(type, view, 1, type.getRank() - 1);
   }
+  // Before or behind an anchor whose kernel addresses every element by itself.
+  if (auto kernel = dyn_cast<KernelOp>(op->getParentOp()); kernel && isa<ElementwiseOpInterface>(op))
+    return !isa<ConvOp, MatmulOp, ConvTransposeOp, RecurrenceOp>(anchorOf(kernel));
   return number == 0 && hasUnitStride(type, view) &&
          isa<LayerNormOp, RmsNormOp, GroupNormOp, InstanceNormOp, SoftmaxOp, LogSoftmaxOp, ReductionOpInterface, MaxPoolOp,
              AvgPoolOp, AdaptiveMaxPoolOp, AdaptiveAvgPoolOp>(op);

@@ -59,6 +59,8 @@ bool isAnchor(mlir::Operation *op);
 mlir::Value storedValue(KernelOp kernel, unsigned index);
 /// Where its elements lie in the result's memory (the source is null).
 StridedView storedView(KernelOp kernel, unsigned index);
+/// The same for the one result of a kernel if that were inserted into `whole`.
+StridedView storedViewWithin(KernelOp kernel, mlir::RankedTensorType whole, int64_t axis, int64_t offset);
 /// The same for a kernel that would end with `movement` and store its operand.
 std::optional<StridedView> storedViewBehind(mlir::Operation *movement);
 

@@ -31,8 +31,9 @@ struct Group {
   /// its result from the operands on demand.
   Operation *anchor = nullptr;
   Operation *pool = nullptr; ///< a pool behind a convolution
+  bool isFilledByParts = false; ///< a concatenation that PlaceConcats will take apart
 
-  bool isOnDemand() const { return !anchor; }
+  bool isOnDemand() const { return !anchor && !isFilledByParts; }
   Operation *last() const { return ops.back(); }
 };
 
@@ -194,7 +195,9 @@ private:
     if (Group *group = placementTarget(op))
       return append(*group, op);
     Group &group = newGroup();
-    if (isOnDemand(op)) {
+    if (isFilledByParts(op)) {
+      group.isFilledByParts = true;
+    } else if (isOnDemand(op)) {
       for (Value operand : op->getOperands())
         if (Group *producer = onDemandProducer(operand, op); producer && producer != &group)
           absorb(group, *producer);
@@ -205,6 +208,16 @@ private:
           absorb(group, *producer);
     }
     append(group, op);
+  }
+
+  /// A concatenation of results that are in memory anyway: their kernels will write them side by side (PlaceConcats), which a
+  /// concatenation that is computed on demand would have to copy.
+  bool isFilledByParts(Operation *op) {
+    auto concat = dyn_cast<nn::ConcatOp>(op);
+    return concat && llvm::any_of(concat.getInputs(), [&](Value input) {
+      Group *group = groupOf.lookup(input.getDefiningOp());
+      return group && (!group->isOnDemand() || !isReadOnlyBy(group->last(), op));
+    });
   }
 
   /// The kernel whose result `op` finishes: a contraction rather than another, and of two, as in the sum of two convolutions, the

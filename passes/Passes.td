@@ -90,6 +90,17 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
   }];
 }
 
+def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {
+  let summary = "Let kernels write their results straight into slices of a concatenation";
+  let description = [{
+    A kernel whose result is concatenated gets the type of the concatenated tensor, ends with `nn.insert`, and overwrites in place
+    what the kernels before it left; the concatenation disappears. It takes a kernel that can write at the slice's strides
+    (`writesThroughStrides`), and readers of the part, if there are any besides, that can read there (`readsThroughStrides`). Other
+    parts, inputs and parameters among them, are copied by a kernel each. A concatenation of which no part can be written in place
+    stays as it is.
+  }];
+}
+
 def PlanBuffers : Pass<"plan-buffers", "::mlir::func::FuncOp"> {
   let summary = "Let kernels write their result over an operand where nobody reads it later";
   let description = [{

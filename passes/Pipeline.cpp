@@ -38,6 +38,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   pm.addPass(createOutlinePrepare());
   // Kernels last: from here on ops have an order of execution and their results have buffers.
   pm.addNestedPass<func::FuncOp>(createFormKernels());
+  // Behind kernels, which alone have results to place, and before buffers, which the parts then share.
+  pm.addNestedPass<func::FuncOp>(createPlaceConcats());
   // Buffers behind kernels: which tensors exist at all, and who reads them last, is known only now.
   pm.addNestedPass<func::FuncOp>(createPlanBuffers());
 }

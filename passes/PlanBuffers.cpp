@@ -82,6 +82,11 @@ private:
     if (kernel.getNumResults() != 1)
       return false;
     Value result = kernel.getResult(0);
+    if (std::optional<uint64_t> operand = kernel.getInPlace()) {
+      // A part of a concatenation.
+      shareBuffer(result, bufferOf(kernel.getInputs()[*operand]));
+      return false;
+    }
     // What is returned lies in the caller's memory.
     if (returned.contains(result))
       return false;
@@ -96,11 +101,17 @@ private:
       if (llvm::count_if(kernel.getInputs(), [&](Value other) { return bufferOf(other) == buffer; }) > 1)
         continue;
       kernel.setInPlace(index);
-      buffers[result] = buffer;
-      lastUse[buffer] = std::max(lastUse.lookup(buffer), lastUse.lookup(result));
+      shareBuffer(result, buffer);
       return true;
     }
     return false;
+  }
+
+  void shareBuffer(Value result, Value buffer) {
+    buffers[result] = buffer;
+    lastUse[buffer] = std::max(lastUse.lookup(buffer), lastUse.lookup(result));
+    if (returned.contains(result))
+      returned.insert(buffer);
   }
 
   llvm::DenseMap<Operation *, size_t> positions;
