@@ -199,14 +199,11 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
 LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry) {
   rt::Step step;
   step.resultCount = kernel.getNumResults();
-  step.trafficBytes = 0;
   auto addArgument = [&](Value value) -> LogicalResult {
     FailureOr<rt::BufferRef> place = bufferOf(value);
-    FailureOr<rt::SizeExpr> bytes = sizeExpr(kernel.getLoc(), nn::sizeBytesOf(tensorTypeOf(value)), "an operand's size");
-    if (failed(place) || failed(bytes))
+    if (failed(place))
       return failure();
     step.args.push_back(*place);
-    step.trafficBytes = step.trafficBytes + *bytes;
     return success();
   };
   for (Value input : kernel.getInputs())
@@ -240,9 +237,11 @@ LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry
     step.tasks = *tasks;
   }
   FailureOr<rt::SizeExpr> flops = sizeExpr(kernel.getLoc(), nn::flopsOf(kernel), "the number of operations");
-  if (failed(flops))
+  FailureOr<rt::SizeExpr> traffic = sizeExpr(kernel.getLoc(), nn::trafficBytesOf(kernel), "the memory traffic");
+  if (failed(flops) || failed(traffic))
     return failure();
   step.flops = *flops;
+  step.trafficBytes = *traffic;
   entry.steps.push_back(std::move(step));
   return success();
 }

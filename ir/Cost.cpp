@@ -2,6 +2,8 @@
 
 #include "ir/Cost.h"
 
+#include "ir/Kernel.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -104,4 +106,30 @@ Dim nn::sizeBytesOf(RankedTensorType type) {
     return {};
   return product({storedElements(type), constantDim(type.getContext(), nncc::sizeBytesOf(*dtype))},
                  type.getContext());
+}
+
+/// Bytes that the kernel reads of the tensor behind `argument`.
+static Dim bytesRead(BlockArgument argument) {
+  Dim bytes = constantDim(argument.getContext(), 0);
+  for (OpOperand &use : argument.getUses()) {
+    Operation *user = use.getOwner();
+    // The part that it completes is not read.
+    if (auto insert = dyn_cast<InsertOp>(user); insert && use.get() == insert.getDest())
+      continue;
+    if (!isa<SliceOp>(user))
+      return sizeBytesOf(cast<RankedTensorType>(argument.getType()));
+    bytes = sum(bytes, sizeBytesOf(cast<RankedTensorType>(user->getResult(0).getType())));
+  }
+  return bytes;
+}
+
+Dim nn::trafficBytesOf(KernelOp kernel) {
+  Dim bytes = constantDim(kernel.getContext(), 0);
+  for (BlockArgument argument : kernel.getBlock().getArguments())
+    bytes = sum(bytes, bytesRead(argument));
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
+    Type stored = storedValue(kernel, result).getType();
+    bytes = sum(bytes, sizeBytesOf(cast<RankedTensorType>(stored)));
+  }
+  return bytes;
 }

@@ -13,4 +13,7 @@ Dim flopsOf(mlir::Operation *op);
 /// Bytes of the tensor in memory, a packed layout's padding included; a null Dim when they overflow.
 Dim sizeBytesOf(mlir::RankedTensorType type);
 
+/// Bytes that a kernel reads and writes: of operands and results of which it uses slices, those; a null Dim when they overflow.
+Dim trafficBytesOf(KernelOp kernel);
+
 } // namespace nncc::nn

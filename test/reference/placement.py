@@ -119,7 +119,7 @@ family.add("parts_with_readers", """
 family.add("skip", """
     a = relu(conv2d(x, 8, kernel = 3, padding = 1) as a)
     b = relu(conv2d(max_pool2d(a, kernel = 2), 12, kernel = 3, padding = 1) as b)
-    u = resize(b, scale = 2.0, mode = "nearest")
+    u = resize(b, scale = 2, mode = "nearest")
     y = conv2d(concat([u, a], axis = 1), 6, kernel = 3, padding = 1) as out
     """, image(2, 3, 6, 8), skip,
     lambda case: convWeights(case, ("a", 3, 8, 3), ("b", 8, 12, 3), ("out", 20, 6, 3)))
