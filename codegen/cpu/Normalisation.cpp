@@ -3,45 +3,9 @@
 
 #include "codegen/cpu/RowKernel.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
-
-namespace {
-
-/// What distinguishes the norms.
-struct Norm {
-  Value scale, bias;
-  double epsilon = 0;
-  bool centres = true;   ///< subtracts the mean
-  int64_t firstDim = 0;  ///< dimensions from here on belong to a group
-  int64_t groups = 0;    ///< runs of channels that form a group with the later dimensions; 0 = no
-  bool perChannel = false; ///< scale and bias have one entry per dimension 1; else the shape of the last dimensions
-};
-
-} // namespace
-
-static Norm readNorm(Operation *anchor) {
-  int64_t rank = cast<RankedTensorType>(anchor->getOperand(0).getType()).getRank();
-  return llvm::TypeSwitch<Operation *, Norm>(anchor)
-      .Case<nn::LayerNormOp>([&](nn::LayerNormOp op) {
-        return Norm{op.getScale(), op.getBias(), op.getEpsilon().convertToDouble(), true,
-                    rank - static_cast<int64_t>(op.getDims()), 0, false};
-      })
-      .Case<nn::RmsNormOp>([&](nn::RmsNormOp op) {
-        return Norm{op.getScale(), {}, op.getEpsilon().convertToDouble(), false,
-                    rank - static_cast<int64_t>(op.getDims()), 0, false};
-      })
-      .Case<nn::GroupNormOp>([&](nn::GroupNormOp op) {
-        return Norm{op.getScale(), op.getBias(), op.getEpsilon().convertToDouble(), true, 2,
-                    static_cast<int64_t>(op.getGroups()), true};
-      })
-      .Case<nn::InstanceNormOp>([&](nn::InstanceNormOp op) {
-        return Norm{op.getScale(), op.getBias(), op.getEpsilon().convertToDouble(), true, 2, 0, true};
-      });
-}
 
 FailureOr<EmittedKernel> codegen::emitNormalisation(KernelBuilder &b, nn::KernelOp kernel,
                                                     StringRef symbol) {
@@ -49,36 +13,8 @@ FailureOr<EmittedKernel> codegen::emitNormalisation(KernelBuilder &b, nn::Kernel
   if (failed(checkRowResults(kernel, anchor)))
     return failure();
   Norm norm = readNorm(anchor);
-  Value x = anchor->getOperand(0);
-  auto type = cast<RankedTensorType>(x.getType());
-  auto isSwept = [&](int64_t dim) { return dim >= norm.firstDim; };
-  SmallVector<Value> affine;
-  for (Value value : {norm.scale, norm.bias})
-    if (value)
-      affine.push_back(value);
-  std::optional<int64_t> apart;
-  if (norm.perChannel)
-    apart = 1;
-  SmallVector<LoopDim> loops;
-  SmallVector<bool> swept;
-  for (const LoopDim &loop :
-       rowLoops(kernel, anchor, norm.perChannel ? ValueRange() : ValueRange(affine), isSwept, apart)) {
-    if (norm.groups == 0 || loop.dim != 1) {
-      loops.push_back(loop);
-      swept.push_back(isSwept(loop.dim));
-      continue;
-    }
-    // Channels are groups, kept, times the channels of a group, swept.
-    int64_t size = type.getDimSize(1) / norm.groups;
-    loops.push_back({nn::constantDim(b.getContext(), norm.groups), 1, size});
-    swept.push_back(false);
-    if (size > 1) {
-      loops.push_back({nn::constantDim(b.getContext(), size), 1, 1});
-      swept.push_back(true);
-    }
-  }
-
-  RowKernel row(b, kernel, loops, swept);
+  SweptLoops loops = normLoops(kernel, anchor, norm);
+  RowKernel row(b, kernel, loops.loops, loops.isSwept);
   EmittedKernel emitted{row.tasks(), row.scratchBytes()};
   row.begin(symbol);
   VectorType vector = row.vectorType();

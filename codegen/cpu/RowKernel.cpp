@@ -13,36 +13,6 @@ static VectorType computeType(Operation *anchor, int64_t lanes) {
 
 static unsigned rankOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getRank(); }
 
-LogicalResult codegen::checkRowResults(nn::KernelOp kernel, Operation *anchor) {
-  nn::Shape shape = nn::shapeOf(anchor->getOperand(0).getType());
-  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
-    if (auto type = cast<RankedTensorType>(nn::storedValue(kernel, result).getType());
-        nn::shapeOf(type) != shape || nn::isPacked(type))
-      return kernel.emitOpError("has a result of another shape or layout than its anchor ") << anchor->getName();
-  return success();
-}
-
-SmallVector<LoopDim> codegen::rowLoops(nn::KernelOp kernel, Operation *anchor, ValueRange aligned,
-                                       function_ref<bool(int64_t)> isSwept,
-                                       std::optional<int64_t> apart) {
-  auto space = cast<RankedTensorType>(nn::storedValue(kernel, 0).getType());
-  SmallVector<RankedTensorType> leaves;
-  bool joins = true;
-  joins &= collectLeaves(anchor->getOperand(0), {}, leaves);
-  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
-    Value stored = nn::storedValue(kernel, result);
-    joins &= stored == kernel.getTerminator()->getOperand(result) &&
-             collectLeaves(stored, anchor->getResult(0), leaves);
-    leaves.push_back(cast<RankedTensorType>(stored.getType()));
-  }
-  for (Value value : aligned)
-    leaves.push_back(cast<RankedTensorType>(value.getType()));
-  return loopsOver(space, [&](int64_t outer, int64_t inner) {
-    return joins && outer != apart && inner != apart && isSwept(outer) == isSwept(inner) &&
-           canFlatten(leaves, space, outer, inner);
-  });
-}
-
 RowKernel::RowKernel(KernelBuilder &b, nn::KernelOp kernel, ArrayRef<LoopDim> loops,
                      ArrayRef<bool> swept, bool keepsValues)
     : b(b), kernel(kernel), anchor(nn::anchorOf(kernel)),

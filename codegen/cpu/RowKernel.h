@@ -3,6 +3,7 @@
 // scratch memory, and so is what a pass leaves for the next.
 #pragma once
 
+#include "codegen/RowLoops.h"
 #include "codegen/cpu/AxisSweep.h"
 #include "codegen/cpu/EmitKernel.h"
 
@@ -49,13 +50,5 @@ private:
   bool keepsInput, keepsValues;
   std::optional<KernelOperands> operands;
 };
-
-/// True when the kernel's results all have the logical type of the anchor's input but for the element type; reports otherwise.
-llvm::LogicalResult checkRowResults(nn::KernelOp kernel, mlir::Operation *anchor);
-
-/// The loops over the kernel's first result; dimensions join when both or neither of them `isSwept`, neither is `apart`, and the
-/// tensors that are read (`aligned` too) allow it.
-llvm::SmallVector<LoopDim> rowLoops(nn::KernelOp kernel, mlir::Operation *anchor, mlir::ValueRange aligned,
-                                    llvm::function_ref<bool(int64_t)> isSwept, std::optional<int64_t> apart = {});
 
 } // namespace nncc::codegen

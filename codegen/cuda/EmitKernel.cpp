@@ -16,8 +16,15 @@ FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol,
   if (!anchor)
     return emitElementwise(code, isAligned);
   return llvm::TypeSwitch<Operation *, FailureOr<EmittedKernel>>(anchor)
-      .Case<nn::ConvOp>([&](auto) { return emitConv(code, isAligned); })
+      .Case<nn::ConvOp>([&](nn::ConvOp conv) {
+        return nn::isDepthwise(conv) ? emitDepthwiseConv(code, isAligned) : emitConv(code, isAligned);
+      })
       .Case<nn::MatmulOp>([&](auto) { return emitMatmul(code, isAligned); })
+      .Case<nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>(
+          [&](auto) { return emitPool(code, isAligned); })
+      .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(code); })
+      .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(code); })
+      .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>([&](auto) { return emitNormalisation(code); })
       .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>([&](auto) { return emitElementwise(code, isAligned); })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CUDA emitter";

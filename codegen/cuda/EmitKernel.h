@@ -13,7 +13,11 @@ llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef s
 // The emitters by kind of anchor.
 llvm::FailureOr<EmittedKernel> emitElementwise(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitConv(KernelCode &code, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelCode &code, bool isAligned);
-llvm::FailureOr<EmittedKernel> emitPool(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitReduction(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitSoftmax(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitNormalisation(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitPool(KernelCode &code, bool isAligned);
 
 } // namespace nncc::codegen::cuda

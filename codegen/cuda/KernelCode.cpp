@@ -131,9 +131,10 @@ Value KernelCode::readMemory(Type element, StringRef pointer, Value offset, int 
     return load(element, pointer, offset);
   // Both forms are loaded in front of the loop over the lanes.
   std::string place = print(offset);
-  Value &known = loaded[(pointer + "[" + place + "]" + (laneDim < 0 ? "" : " lanes")).str()];
-  if (known)
+  auto &[known, block] = loaded[(pointer + "[" + place + "]" + (laneDim < 0 ? "" : " lanes")).str()];
+  if (known && isOpen(block))
     return known;
+  block = currentBlock();
   std::string name = freshName((pointer + (laneDim < 0 ? "_one" : "_v")).str());
   if (laneDim < 0) {
     Value one = load(element, pointer, offset);

@@ -86,7 +86,8 @@ private:
   llvm::DenseMap<mlir::Value, std::string> operandNames;
   llvm::SmallVector<std::string> resultNames;
   llvm::DenseMap<mlir::Value, mlir::Value> bound;
-  llvm::StringMap<mlir::Value> loaded; ///< vectors and single elements that are in registers
+  /// Vectors and single elements that are in registers, and the block of C++ that declares them.
+  llvm::StringMap<std::pair<mlir::Value, unsigned>> loaded;
   llvm::DenseMap<mlir::Operation *, std::string> constantNames;
   std::vector<std::string> notes;
   SourceWriter before; ///< constant tables in front of the function

@@ -66,7 +66,7 @@ ScalarCode::ScalarCode(Location loc, bool wideIndex)
     : SizeBuilder(loc, OpBuilder(loc.getContext()), IndexType::get(loc.getContext())), wideIndex(wideIndex),
       scratch(std::make_unique<Block>()) {
   setInsertionPointToEnd(scratch.get());
-  scopes.emplace_back();
+  beginBlock();
 }
 
 ScalarCode::~ScalarCode() = default;
@@ -108,14 +108,24 @@ Value ScalarCode::constant(Type type, double value) {
 // Text
 //===----------------------------------------------------------------------===//
 
+void ScalarCode::beginBlock() {
+  scopes.emplace_back();
+  blockNumbers.push_back(blockCount++);
+}
+
+void ScalarCode::endBlock() {
+  for (Value value : scopes.pop_back_val())
+    known.erase(value);
+  blockNumbers.pop_back();
+}
+
 void ScalarCode::open(const Twine &text) {
   source.open(text);
-  scopes.emplace_back();
+  beginBlock();
 }
 
 void ScalarCode::close(const Twine &behind) {
-  for (Value value : scopes.pop_back_val())
-    known.erase(value);
+  endBlock();
   source.close(behind);
 }
 
@@ -123,10 +133,9 @@ std::string ScalarCode::capture(function_ref<void()> write) {
   SourceWriter outside = std::move(source);
   source = SourceWriter();
   source.setLevel(outside.level() + 1);
-  scopes.emplace_back();
+  beginBlock();
   write();
-  for (Value value : scopes.pop_back_val())
-    known.erase(value);
+  endBlock();
   std::string lines = source.take();
   source = std::move(outside);
   return lines;

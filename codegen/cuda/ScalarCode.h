@@ -56,6 +56,9 @@ public:
 
   void open(const llvm::Twine &text);
   void close(const llvm::Twine &behind = "");
+  /// A number for the innermost open block, and whether the block with a number is still open.
+  unsigned currentBlock() const { return blockNumbers.back(); }
+  bool isOpen(unsigned block) const { return llvm::is_contained(blockNumbers, block); }
   /// What `write` writes, kept apart: it stands in a block of its own.
   std::string capture(llvm::function_ref<void()> write);
   void line(const llvm::Twine &text) { source.line(text); }
@@ -83,7 +86,11 @@ private:
 
   std::unique_ptr<mlir::Block> scratch;
   llvm::DenseMap<mlir::Value, Expression> known;
+  void beginBlock();
+  void endBlock();
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> scopes; ///< values that became known in each open block
+  llvm::SmallVector<unsigned> blockNumbers;
+  unsigned blockCount = 0;
   llvm::StringMap<unsigned> names;
 };
 

@@ -64,5 +64,10 @@ template <class T> __device__ __forceinline__ T maximum(T x, T y) { return x > y
 template <class T> __device__ __forceinline__ T floor_div(T x, T y) { return x / y - (x % y < 0); }
 template <class T> __device__ __forceinline__ T ceil_div(T x, T y) { return x / y + (x % y > 0); }
 
+/// The value of the thread whose number in the warp differs in the bits of `mask`; the whole warp takes part.
+template <class T> __device__ __forceinline__ T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
 /// What a kernel writes to *status; runtime/KernelAbi.h.
 constexpr int kIndexOutOfRange = 1;

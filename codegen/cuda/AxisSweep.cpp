@@ -1,0 +1,172 @@
+// The loops of reductions and normalisations; see AxisSweep.h.
+
+#include "codegen/cuda/AxisSweep.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::codegen;
+using namespace nncc::codegen::cuda;
+
+static constexpr int64_t kWarp = 32, kBlock = 256;
+/// Elements of a row from which on a block works on it; a warp has 32 for each thread by then.
+static constexpr int64_t kBlockElements = 1024;
+
+AxisSweep::AxisSweep(KernelCode &code, ArrayRef<LoopDim> loops, ArrayRef<bool> isSwept, unsigned rank)
+    : code(code), rank(rank) {
+  for (auto [loop, swept] : llvm::zip(loops, isSwept))
+    (swept ? sweptLoops : keptLoops).push_back(loop);
+  bool isRowwise = keptLoops.empty() || (!isSwept.empty() && isSwept.back());
+  if (!isRowwise || sweptLoops.empty())
+    return;
+  std::optional<int64_t> elements = nn::constantOf(elementsPerGroup());
+  threadsPerGroup = !elements || *elements >= kBlockElements ? kBlock : kWarp;
+}
+
+nn::Dim AxisSweep::elementsPerGroup() const {
+  SmallVector<nn::Dim> extents;
+  for (const LoopDim &loop : sweptLoops)
+    extents.push_back(loop.extent);
+  return nn::product(extents, code.getContext());
+}
+
+static nn::Dim groupCount(ArrayRef<LoopDim> loops, MLIRContext *context) {
+  SmallVector<nn::Dim> extents;
+  for (const LoopDim &loop : loops)
+    extents.push_back(loop.extent);
+  return nn::product(extents, context);
+}
+
+CudaLaunch AxisSweep::launch() const {
+  CudaLaunch launch;
+  launch.threads = kBlock;
+  launch.gridX = groupCount(keptLoops, code.getContext()).ceilDiv(kBlock / threadsPerGroup);
+  return launch;
+}
+
+static SmallVector<Value> extentsOf(KernelCode &code, ArrayRef<LoopDim> loops) {
+  SmallVector<Value> extents;
+  for (const LoopDim &loop : loops)
+    extents.push_back(code.dim(loop.extent));
+  return extents;
+}
+
+void AxisSweep::begin() {
+  StringRef who = threadsPerGroup == 1 ? "a thread works on a group" : threadsPerGroup == kWarp ? "a warp works on a row" : "a block works on a row";
+  code.note(who);
+  std::string wide = code.wideIndex ? "(long long)" : "";
+  std::string group;
+  if (threadsPerGroup == kBlock) {
+    code.line("const int lane = threadIdx.x;");
+    group = "blockIdx.x";
+  } else if (threadsPerGroup == kWarp) {
+    code.line("const int lane = threadIdx.x % 32;");
+    group = "blockIdx.x * " + wide + std::to_string(kBlock / kWarp) + " + threadIdx.x / 32";
+  } else {
+    group = "blockIdx.x * " + wide + "blockDim.x + threadIdx.x";
+  }
+  code.line("const " + code.indexType() + " group = " + group + ";");
+  if (threadsPerGroup != kBlock) {
+    // A warp leaves as a whole.
+    code.line("if (group >= " + code.print(code.dim(groupCount(keptLoops, code.getContext()))) + ")");
+    code.line("  return;");
+  }
+  current.assign(rank, code.size(0));
+  SmallVector<Value> extents = extentsOf(code, keptLoops);
+  for (auto [loop, position] : llvm::zip(keptLoops, code.delinearize(code.index("group"), extents)))
+    current[loop.dim] = code.add(current[loop.dim], code.mul(position, code.size(loop.step)));
+}
+
+/// Opens the loop over the thread's elements; gives the index of one.
+AxisSweep::Index AxisSweep::openLoop() {
+  std::string name = code.freshName("e"), count = code.print(code.dim(elementsPerGroup()));
+  std::string first = threadsPerGroup == 1 ? "0" : "lane";
+  std::string step = threadsPerGroup == 1 ? "++" + name : name + " += " + std::to_string(threadsPerGroup);
+  code.open("for (" + code.indexType() + " " + name + " = " + first + "; " + name + " < " + count + "; " + step + ")");
+  Index index = current;
+  SmallVector<Value> extents = extentsOf(code, sweptLoops);
+  for (auto [loop, position] : llvm::zip(sweptLoops, code.delinearize(code.index(name), extents)))
+    index[loop.dim] = code.add(index[loop.dim], code.mul(position, code.size(loop.step)));
+  return index;
+}
+
+AxisSweep::Values AxisSweep::reduce(StringRef name, ValueRange neutral, function_ref<Values(const Index &)> lift,
+                                    function_ref<Values(ValueRange, ValueRange)> combine) {
+  SmallVector<std::string> names;
+  Values partial;
+  for (Value value : neutral) {
+    names.push_back(code.freshName(name));
+    std::string text = code.print(value);
+    code.line(cppType(value.getType(), code.wideIndex) + " " + names.back() + " = " + text + ";");
+    partial.push_back(code.atom(value.getType(), names.back()));
+  }
+  auto assign = [&](ValueRange results) {
+    // All are computed from the old ones before the first is overwritten.
+    SmallVector<std::string> texts;
+    for (Value result : results)
+      texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
+    for (auto [variable, text] : llvm::zip(names, texts))
+      code.line(variable + " = " + text + ";");
+  };
+  Index index = openLoop();
+  assign(combine(partial, lift(index)));
+  code.close();
+  if (threadsPerGroup > 1)
+    combineThreads(names, neutral.getTypes(), combine);
+  return partial;
+}
+
+/// Within each warp by shuffles; with a whole block, then the warps' results through shared memory, in every warp.
+void AxisSweep::combineThreads(ArrayRef<std::string> names, TypeRange types,
+                               function_ref<Values(ValueRange, ValueRange)> combine) {
+  auto writeShuffles = [&](int64_t width) {
+    code.line("#pragma unroll");
+    code.open("for (int offset = " + Twine(width / 2) + "; offset > 0; offset /= 2)");
+    Values own, other;
+    for (auto [name, type] : llvm::zip(names, types)) {
+      own.push_back(code.atom(type, name));
+      std::string from = code.freshName("other");
+      code.line("const " + cppType(type, code.wideIndex) + " " + from + " = shuffle_xor(" + name + ", offset);");
+      other.push_back(code.atom(type, from));
+    }
+    Values results = combine(own, other);
+    SmallVector<std::string> texts;
+    for (Value result : results)
+      texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
+    for (auto [name, text] : llvm::zip(names, texts))
+      code.line(name + " = " + text + ";");
+    code.close();
+  };
+  writeShuffles(kWarp);
+  if (threadsPerGroup == kWarp)
+    return;
+  constexpr int64_t kWarps = kBlock / kWarp;
+  SmallVector<std::string> shared;
+  for (auto [name, type] : llvm::zip(names, types)) {
+    shared.push_back(name + "_of_warp");
+    code.line("__shared__ " + cppType(type, code.wideIndex) + " " + shared.back() + "[" + Twine(kWarps) + "];");
+  }
+  code.open("if (lane % 32 == 0)");
+  for (auto [name, array] : llvm::zip(names, shared))
+    code.line(array + "[lane / 32] = " + name + ";");
+  code.close();
+  code.line("__syncthreads();");
+  for (auto [name, array] : llvm::zip(names, shared))
+    code.line(name + " = " + array + "[lane % " + Twine(kWarps) + "];");
+  writeShuffles(kWarps);
+}
+
+Value AxisSweep::sum(StringRef name, Type type, function_ref<Value(const Index &)> term) {
+  return reduce(
+      name, code.constant(type, 0), [&](const Index &index) { return Values{term(index)}; },
+      [&](ValueRange x, ValueRange y) { return Values{arith::AddFOp::create(code, x[0], y[0])}; })[0];
+}
+
+void AxisSweep::map(function_ref<void(const Index &)> body) {
+  Index index = openLoop();
+  body(index);
+  code.close();
+}
+
+void AxisSweep::openOnce() { code.open(threadsPerGroup == 1 ? "" : "if (lane == 0)"); }
