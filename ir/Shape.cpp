@@ -35,6 +35,22 @@ std::optional<int64_t> nn::constantOf(Dim dim) {
   return std::nullopt;
 }
 
+/// Takes the nodes of `dim` off `budget`, and stops where none are left.
+static void countNodes(Dim dim, int &budget) {
+  if (--budget < 0)
+    return;
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(dim)) {
+    countNodes(binary.getLHS(), budget);
+    countNodes(binary.getRHS(), budget);
+  }
+}
+
+bool nn::isTooComplex(Dim dim) {
+  int budget = 256;
+  countNodes(dim, budget);
+  return budget < 0;
+}
+
 /// Writes `dim` with parentheses around every operand that is itself an operation of lower binding.
 static void printDim(llvm::raw_ostream &os, Dim dim, bool asOperand) {
   if (auto constant = constantOf(dim)) {
@@ -210,6 +226,11 @@ FailureOr<RankedTensorType> nn::tensorType(std::optional<Location> loc, ArrayRef
     if (!dim) {
       bytes = CheckedSize::invalid();
       continue;
+    }
+    if (isTooComplex(dim)) {
+      (void)emitOptionalError(loc, "a dimension of the result takes too many operations on named "
+                                   "dims; give the input a fixed extent there");
+      return failure();
     }
     if (auto value = constantOf(dim)) {
       if (*value < 0) {

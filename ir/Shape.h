@@ -28,6 +28,11 @@ llvm::StringRef dimName(mlir::MLIRContext *context, unsigned position);
 Dim constantDim(mlir::MLIRContext *context, int64_t value);
 std::optional<int64_t> constantOf(Dim dim);
 
+/// Whether `dim` holds so many operations that no network's shapes come near it. Expressions are
+/// shared and walked as trees, so texts that double one again and again would take forever;
+/// `tensorType` refuses such dimensions, and so does who computes with them.
+bool isTooComplex(Dim dim);
+
 /// "N", "T floordiv 2", "28": as in IR text and in messages.
 std::string toString(Dim dim, mlir::MLIRContext *context);
 /// "f32[N, 1, 28, 28]": a type as messages name it.

@@ -17,6 +17,18 @@ namespace nncc::frontend {
 /// reached in a few seconds by a text that would never end.
 static constexpr size_t maxSteps = 1000000;
 
+/// Expressions and bodies within each other, counted through block calls. The parser bounds one
+/// expression and one block; blocks that call each other from deep inside multiply these bounds,
+/// and the stack must hold all of it.
+static constexpr size_t maxEvalDepth = 1024;
+
+/// Named dims of one model; each is a number that every run checks and every kernel may take.
+static constexpr size_t maxNamedDims = 1024;
+
+/// Calls that an error inside blocks lists: the innermost ones and, of a longer chain, the
+/// outermost one.
+static constexpr size_t maxCallNotes = 6;
+
 Elaborator::Elaborator(mlir::MLIRContext &context, const Program &program, Diagnostics &diagnostics,
                        const ImportOptions &options)
     : context(context), program(program), diagnostics(diagnostics), options(options),
@@ -24,9 +36,19 @@ Elaborator::Elaborator(mlir::MLIRContext &context, const Program &program, Diagn
 
 std::nullopt_t Elaborator::fail(SourceRange at, std::string message) {
   Diagnostic &error = diagnostics.error(at, std::move(message));
-  for (Frame *inner = frame; inner && inner->call; inner = inner->caller)
-    error.note(inner->callRange,
-               fmt::format("in block '{}', called here", inner->call->callee.name));
+  std::vector<const Frame *> calls;
+  for (const Frame *inner = frame; inner && inner->call; inner = inner->caller)
+    calls.push_back(inner);
+  size_t left = calls.size() > maxCallNotes ? calls.size() - maxCallNotes : 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (left > 0 && i == maxCallNotes - 1)
+      i += left; // on to the outermost one
+    std::string between = left > 0 && i + 1 == calls.size()
+                              ? fmt::format(", {} calls further out", left)
+                              : std::string();
+    error.note(calls[i]->callRange,
+               fmt::format("in block '{}', called here{}", calls[i]->call->callee.name, between));
+  }
   return std::nullopt;
 }
 
@@ -41,6 +63,15 @@ bool Elaborator::countStep(SourceRange at) {
   fail(at,
        fmt::format("the model takes more than {} steps to build; is a repeat too long?", maxSteps));
   return false;
+}
+
+bool Elaborator::tooDeep(SourceRange at) {
+  if (evalDepth <= maxEvalDepth)
+    return false;
+  fail(at, fmt::format("blocks and expressions nest more than {} deep here; does a block call "
+                       "itself? If not, split it over several statements",
+                       maxEvalDepth));
+  return true;
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> Elaborator::run() {
@@ -183,6 +214,8 @@ std::optional<nn::Dim> Elaborator::namedDim(const NameRef &name, SourceRange at)
       return fail(at, fmt::format("dim '{}' cannot be {}: its range is {}..{}", name.name,
                                   fixed->second, dim.min,
                                   dim.max == INT64_MAX ? "" : fmt::to_string(dim.max)));
+    if (usedDims.size() == maxNamedDims)
+      return fail(at, fmt::format("a model has at most {} named dims", maxNamedDims));
     usedDims.push_back(dim);
   }
   return fixed == options.fixedDims.end() ? nn::namedDim(&context, name.name)
@@ -215,17 +248,23 @@ std::optional<nn::Dim> Elaborator::inputDim(const Expr &expr) {
     }
   } names;
   names.visit(expr);
-  auto outer = frame->variables;
+  std::vector<std::pair<std::string, Result>> before; // what the names mean outside
   for (const auto &[name, range] : names.found) {
     if (constants[frame->scope].contains(name->name))
       continue;
     std::optional<nn::Dim> dim = namedDim(*name, range);
     if (!dim)
       return std::nullopt;
-    frame->variables[name->name] = NnValue::ofDim(*dim);
+    auto [variable, isNew] = frame->variables.try_emplace(name->name);
+    before.emplace_back(name->name, isNew ? Result() : Result(variable->second));
+    variable->second = NnValue::ofDim(*dim);
   }
   Result value = eval(expr);
-  frame->variables = std::move(outer);
+  for (auto &[name, outer] : llvm::reverse(before))
+    if (outer)
+      frame->variables[name] = *outer;
+    else
+      frame->variables.erase(name);
   if (!value)
     return std::nullopt;
   nn::Dim dim = value->dim(&context);
@@ -237,7 +276,16 @@ std::optional<nn::Dim> Elaborator::inputDim(const Expr &expr) {
   return dim;
 }
 
+/// The attributes of an input or output with this name.
+mlir::DictionaryAttr Elaborator::nameAttribute(llvm::StringRef name) {
+  return builder.getDictionaryAttr(
+      builder.getNamedAttr(nn::NNDialect::kNameAttr, builder.getStringAttr(name)));
+}
+
 bool Elaborator::declareInputs(const ModelDecl &model) {
+  // All at once: adding arguments to a function one by one takes quadratic time.
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<mlir::DictionaryAttr> attributes;
   for (const auto &entry : model.inputs.entries) {
     const ModelInput &input = entry.value;
     if (frame->variables.contains(input.name.name)) {
@@ -257,14 +305,13 @@ bool Elaborator::declareInputs(const ModelDecl &model) {
         nn::tensorType(locationOf(input.type.range), shape, element);
     if (mlir::failed(type))
       return false;
-    unsigned index = function.getNumArguments();
-    mlir::DictionaryAttr attributes = builder.getDictionaryAttr(
-        builder.getNamedAttr(nn::NNDialect::kNameAttr, builder.getStringAttr(input.name.name)));
-    if (mlir::failed(
-            function.insertArgument(index, *type, attributes, locationOf(input.name.range))))
-      return false;
-    frame->variables[input.name.name] = mlir::Value(function.getArgument(index));
+    types.push_back(*type);
+    attributes.push_back(nameAttribute(input.name.name));
+    frame->variables[input.name.name] =
+        mlir::Value(function.getBody().addArgument(*type, locationOf(input.name.range)));
   }
+  function.setType(builder.getFunctionType(types, {}));
+  function.setAllArgAttrs(attributes);
   return true;
 }
 
@@ -283,7 +330,8 @@ bool Elaborator::checkDimsBound() {
 bool Elaborator::returnOutputs(const Return &result) {
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<mlir::Type> types;
-  llvm::SmallVector<std::string> names;
+  llvm::SmallVector<mlir::DictionaryAttr> attributes;
+  std::set<std::string> names;
   for (const ReturnItem &item : result.items) {
     Result value = eval(*item.value);
     if (!value)
@@ -298,22 +346,21 @@ bool Elaborator::returnOutputs(const Return &result) {
     else if (auto *variable = std::get_if<NameRef>(&item.value->node))
       name = variable->name;
     else
-      name = result.items.size() == 1 ? "output" : fmt::format("output{}", names.size());
-    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      name = result.items.size() == 1 ? "output" : fmt::format("output{}", values.size());
+    if (!names.insert(name).second) {
       fail(item.value->range,
            fmt::format("two outputs are named '{}'; write 'return a = ..., b = ...'", name));
       return false;
     }
     frame->variables[name] = *value;
-    names.push_back(name);
+    attributes.push_back(nameAttribute(name));
     values.push_back(value->tensor());
     types.push_back(value->tensor().getType());
   }
   SourceRange at = result.items.front().value->range;
   mlir::func::ReturnOp::create(builder, locationOf(at), values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
-  for (size_t i = 0; i < names.size(); ++i)
-    function.setResultAttr(i, nn::NNDialect::kNameAttr, builder.getStringAttr(names[i]));
+  function.setAllResultAttrs(attributes);
   return true;
 }
 

@@ -3,6 +3,7 @@
 // where it stands.
 #include "frontend/nn/Elaborator.h"
 
+#include "frontend/nn/ForeignNames.h"
 #include "frontend/nn/Lexer.h"
 #include "frontend/nn/Parser.h"
 #include "frontend/nn/Spelling.h"
@@ -21,46 +22,6 @@ constexpr size_t maxBlockDepth = 64;
 
 const std::vector<std::string> numericFunctions = {"abs", "ceil", "exp", "float", "floor", "int",
                                                    "len", "log",  "max", "min",   "round", "sqrt"};
-
-/// Names that other frameworks give to operations and arguments of ours.
-constexpr std::pair<std::string_view, std::string_view> foreignNames[] = {
-    {"dense", "linear"},
-    {"Dense", "linear"},
-    {"Linear", "linear"},
-    {"fully_connected", "linear"},
-    {"Conv2D", "conv2d"},
-    {"view", "reshape"},
-    {"cat", "concat"},
-    {"concatenate", "concat"},
-    {"permute", "transpose"},
-    {"swish", "silu"},
-    {"mm", "matmul"},
-    {"global_avg_pool2d", "adaptive_avg_pool2d"},
-    {"dim", "axis"},
-    {"kernel_size", "kernel"},
-    {"strides", "stride"},
-    {"pad", "padding"},
-    {"filters", "out_channels"},
-    {"units", "out_features"},
-    {"hidden_size", "hidden"},
-    {"num_layers", "layers"},
-    {"num_heads", "heads"},
-    {"keepdim", "keepdims"},
-    {"attn_mask", "mask"},
-    {"is_causal", "causal"},
-    {"num_embeddings", "rows"},
-    {"embedding_dim", "features"},
-    {"dilations", "dilation"},
-    {"epsilon", "eps"},
-};
-
-std::string suggestName(const std::string &name, const std::vector<std::string> &candidates) {
-  for (const auto &[foreign, ours] : foreignNames)
-    if (name == foreign &&
-        std::find(candidates.begin(), candidates.end(), ours) != candidates.end())
-      return fmt::format("; did you mean '{}'?", ours);
-  return suggestion(name, candidates);
-}
 
 bool isIntOrList(const NnValue &value) {
   if (value.as<int64_t>())
@@ -205,11 +166,12 @@ std::nullopt_t Elaborator::unknownCallee(const Call &call) {
   for (const OpInfo &op : allOps())
     candidates.push_back(op.name());
   candidates.insert(candidates.end(), numericFunctions.begin(), numericFunctions.end());
-  std::string_view what = frame->variables.contains(call.callee.name)
-                              ? "is a value, not an operation or block"
-                              : "is no operation or block";
-  return fail(call.callee.range, fmt::format("'{}' {}{}", call.callee.name, what,
-                                             suggestName(call.callee.name, candidates)));
+  const std::string &name = call.callee.name;
+  std::string_view what = frame->variables.contains(name) ? "is a value, not an operation or block"
+                                                          : "is no operation or block";
+  bool baseIsValue = frame->variables.contains(name.substr(0, name.find('.')));
+  return fail(call.callee.range,
+              fmt::format("'{}' {}{}", name, what, adviceForCallee(name, baseIsValue, candidates)));
 }
 
 std::optional<std::vector<const Argument *>>
@@ -227,16 +189,23 @@ Elaborator::matchArguments(const Call &call, SourceRange at, const std::vector<F
       if (llvm::is_contained(extraNames, argument.name->name))
         continue;
       index = std::find(names.begin(), names.end(), argument.name->name) - names.begin();
-      if (index == names.size())
+      if (index == names.size()) {
+        std::string advice = adviceForArgument(argument.name->name);
+        if (advice.empty())
+          advice = suggestName(argument.name->name, names);
         return fail(argument.name->range,
                     fmt::format("'{}' has no argument '{}'{}; it takes {}", call.callee.name,
-                                argument.name->name, suggestName(argument.name->name, names),
-                                fmt::join(names, ", ")));
+                                argument.name->name, advice, fmt::join(names, ", ")));
+      }
     } else if (position++ >= names.size()) {
+      const OpInfo *op = findOp(call.callee.name);
+      bool endsWithList = op && (op->arguments().back().kind == ArgKind::Dims ||
+                                 op->arguments().back().kind == ArgKind::Ints);
       return fail(argument.value->range,
-                  fmt::format("'{}' takes {} argument{} ({}), found {}", call.callee.name,
+                  fmt::format("'{}' takes {} argument{} ({}), found {}{}", call.callee.name,
                               names.size(), names.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                              call.arguments.entries.size()));
+                              call.arguments.entries.size(),
+                              endsWithList ? "; write several numbers as a list, [a, b]" : ""));
     }
     if (matched[index])
       return fail(

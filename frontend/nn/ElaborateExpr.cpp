@@ -25,6 +25,13 @@ Elaborator::Result Elaborator::eval(const Expr &expr) {
 }
 
 std::optional<Elaborator::Results> Elaborator::evalResults(const Expr &expr) {
+  ++evalDepth;
+  std::optional<Results> results = tooDeep(expr.range) ? std::optional<Results>() : evalNode(expr);
+  --evalDepth;
+  return results;
+}
+
+std::optional<Elaborator::Results> Elaborator::evalNode(const Expr &expr) {
   auto single = [](Result value) -> std::optional<Results> {
     if (!value)
       return std::nullopt;

@@ -233,21 +233,26 @@ Elaborator::Result Elaborator::evalFloatBinary(const Binary &binary, double lhs,
 Elaborator::Result Elaborator::evalDimBinary(const Binary &binary, nn::Dim lhs, nn::Dim rhs,
                                              SourceRange at) {
   auto text = [&](nn::Dim dim) { return nn::toString(dim, &context); };
+  auto bounded = [&](nn::Dim dim) -> Result {
+    if (nn::isTooComplex(dim))
+      return fail(at, "this dimension takes too many operations on named dims");
+    return NnValue::ofDim(dim);
+  };
   bool positiveConstant = nn::constantOf(rhs).value_or(0) > 0;
   switch (binary.op) {
   case BinaryOp::Add:
-    return NnValue::ofDim(lhs + rhs);
+    return bounded(lhs + rhs);
   case BinaryOp::Subtract:
-    return NnValue::ofDim(lhs - rhs);
+    return bounded(lhs - rhs);
   case BinaryOp::Multiply:
-    return NnValue::ofDim(lhs * rhs);
+    return bounded(lhs * rhs);
   case BinaryOp::FloorDivide:
   case BinaryOp::Modulo:
     if (!positiveConstant)
       return fail(
           binary.rhs->range,
           fmt::format("a dimension can be divided by a positive integer, found {}", text(rhs)));
-    return NnValue::ofDim(binary.op == BinaryOp::FloorDivide ? lhs.floorDiv(rhs) : lhs % rhs);
+    return bounded(binary.op == BinaryOp::FloorDivide ? lhs.floorDiv(rhs) : lhs % rhs);
   case BinaryOp::Equal:
   case BinaryOp::NotEqual:
     if (lhs == rhs)

@@ -7,10 +7,12 @@
 namespace nncc::frontend {
 
 bool Elaborator::body(const Body &body) {
-  for (const Statement &statement : body.statements)
-    if (!this->statement(statement))
-      return false;
-  return true;
+  ++evalDepth;
+  bool done = llvm::all_of(body.statements, [&](const Statement &statement) {
+    return !tooDeep(statement.range) && this->statement(statement);
+  });
+  --evalDepth;
+  return done;
 }
 
 bool Elaborator::statement(const Statement &statement) {

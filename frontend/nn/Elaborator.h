@@ -46,6 +46,7 @@ private:
   std::nullopt_t fail(SourceRange at, std::string message);
   mlir::Location locationOf(SourceRange range);
   bool countStep(SourceRange at);
+  bool tooDeep(SourceRange at);
 
   // The model (Elaborate.cpp).
   const ModelDecl *chooseModel();
@@ -53,6 +54,7 @@ private:
   bool declareInputs(const ModelDecl &model);
   std::optional<nn::Dim> inputDim(const Expr &expr);
   std::optional<nn::Dim> namedDim(const NameRef &name, SourceRange at);
+  mlir::DictionaryAttr nameAttribute(llvm::StringRef name);
   bool returnOutputs(const Return &result);
   bool checkDimsBound();
 
@@ -66,6 +68,7 @@ private:
   // Expressions (ElaborateExpr.cpp).
   Result eval(const Expr &expr);
   std::optional<Results> evalResults(const Expr &expr);
+  std::optional<Results> evalNode(const Expr &expr);
   Result evalName(const NameRef &name, SourceRange at);
   Result evalMember(const Member &member, SourceRange at);
   Result evalList(const ListLiteral &list);
@@ -130,6 +133,7 @@ private:
   std::map<const FileScope *, std::map<std::string, NnValue>> constants;
   Frame *frame = nullptr;
   size_t frameDepth = 0;
+  size_t evalDepth = 0; // expressions and bodies that are being evaluated, through all frames
   size_t steps = 0;
 
   struct UsedDim {

@@ -46,6 +46,9 @@ constexpr std::pair<std::string_view, std::string_view> foreign[] = {
     {"!", "write 'not'"},
 };
 
+/// Longest name: messages show names, and files and symbols are called after them.
+constexpr size_t maxNameBytes = 255;
+
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isWordChar(char c) { return isLetter(c) || isDigit(c); }
@@ -152,6 +155,10 @@ bool Lexer::lexToken() {
     while (isWordChar(peek()))
       ++position;
     std::string_view word = text.substr(begin, position - begin);
+    if (word.size() > maxNameBytes)
+      return fail(begin, position,
+                  fmt::format("this name has {} characters; names have at most {}", word.size(),
+                              maxNameBytes));
     for (const Word &keyword : keywords)
       if (keyword.text == word) {
         push(keyword.kind, begin);
@@ -289,7 +296,9 @@ bool Lexer::unexpectedCharacter() {
       return fail(begin, begin + 1, fmt::format("unexpected '{}': {}", character, advice));
   unsigned char first = static_cast<unsigned char>(text[begin]);
   if (first < 0x80)
-    return first < 0x20 || first == 0x7f
+    return first == '\r'
+               ? fail(begin, begin + 1, "unexpected carriage return; lines end with \\n or \\r\\n")
+           : first < 0x20 || first == 0x7f
                ? fail(begin, begin + 1, fmt::format("unexpected control character 0x{:02x}", first))
                : fail(begin, begin + 1, fmt::format("unexpected '{}'", text[begin]));
   size_t end = begin + 1;

@@ -48,7 +48,11 @@ struct Description {
   std::string operator()(bool value) { return value ? "true" : "false"; }
   std::string operator()(int64_t value) { return fmt::format("the integer {}", value); }
   std::string operator()(double value) { return fmt::format("the number {}", value); }
-  std::string operator()(const std::string &value) { return "the string " + escape(value); }
+  std::string operator()(const std::string &value) {
+    constexpr size_t shown = 60;
+    return value.size() <= shown ? "the string " + escape(value)
+                                 : fmt::format("a string of {} bytes", value.size());
+  }
   std::string operator()(const nn::Dim &value) {
     return fmt::format("the dimension {}", nn::toString(value, value.getContext()));
   }

@@ -472,6 +472,10 @@ bool Parser::parseParam(ParamStatement &param) {
 bool Parser::endStatement() {
   if (at(TokenKind::RightBrace) || at(TokenKind::EndOfFile))
     return true;
+  if (at(TokenKind::KwIf))
+    return fail(peek().range,
+                "no 'if' behind a value; write if condition { y = a } else { y = b }, "
+                "and on tensors y = where(condition, a, b)");
   if (!at(TokenKind::Newline))
     return unexpected("the end of the line");
   next();

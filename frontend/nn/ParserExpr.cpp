@@ -132,6 +132,12 @@ ExprPtr Parser::parseBinary(int minPrecedence) {
       break;
     SourceRange opRange = next().range;
     skipNewlines(); // An operator at the end of a line continues the statement.
+    if (at(TokenKind::Equal)) {
+      std::string_view mark = infoOf(*op).spelling;
+      fail(opRange.to(peek().range),
+           fmt::format("there is no '{0}='; write the name twice, as in x = x {0} y", mark));
+      return nullptr;
+    }
     ExprPtr rhs = parseBinary(*op == BinaryOp::Power ? precedence : precedence + 1);
     if (!rhs)
       return nullptr;
@@ -294,7 +300,10 @@ ExprPtr Parser::parseCall(ExprPtr callee) {
       call.callee.name = base->name + "." + member->name.name;
   }
   if (call.callee.name.empty()) {
-    fail(callee->range, "only a name can be called");
+    bool layer = std::holds_alternative<Call>(callee->node);
+    fail(callee->range, layer ? "only a name can be called; an operation takes its input as the "
+                                "first argument, as in linear(x, 64)"
+                              : "only a name can be called");
     return nullptr;
   }
   SourceRange opened = next().range;

@@ -16,9 +16,23 @@ namespace nncc::frontend {
 SourceFile::SourceFile(std::string path, std::string text)
     : filePath(std::move(path)), contents(std::move(text)) {
   lineStarts.push_back(0);
-  for (size_t i = 0; i < contents.size(); ++i)
+  uint32_t codePoints = 0;
+  for (size_t i = 0; i <= contents.size(); ++i) {
+    if (i % checkpointBytes == 0)
+      checkpoints.push_back(codePoints);
+    if (i == contents.size())
+      break;
+    codePoints += (static_cast<unsigned char>(contents[i]) & 0xC0) != 0x80;
     if (contents[i] == '\n')
       lineStarts.push_back(static_cast<uint32_t>(i + 1));
+  }
+}
+
+/// Code points that begin before `offset`.
+uint32_t SourceFile::codePointsBefore(uint32_t offset) const {
+  size_t begin = offset / checkpointBytes * checkpointBytes;
+  return checkpoints[offset / checkpointBytes] +
+         static_cast<uint32_t>(countCodePoints(text().substr(begin, offset - begin)));
 }
 
 LineColumn SourceFile::lineColumn(uint32_t offset) const {
@@ -26,8 +40,7 @@ LineColumn SourceFile::lineColumn(uint32_t offset) const {
   auto next = std::upper_bound(lineStarts.begin(), lineStarts.end(), offset);
   uint32_t line = static_cast<uint32_t>(next - lineStarts.begin());
   uint32_t start = lineStarts[line - 1];
-  size_t before = countCodePoints(text().substr(start, offset - start));
-  return {line, static_cast<uint32_t>(before + 1)};
+  return {line, codePointsBefore(offset) - codePointsBefore(start) + 1};
 }
 
 std::string_view SourceFile::line(uint32_t number) const {
@@ -98,9 +111,12 @@ const SourceFile *SourceManager::add(std::string path, std::string text, Diagnos
   size_t bad = findInvalidUtf8(file->text());
   if (bad != std::string_view::npos) {
     uint32_t at = static_cast<uint32_t>(bad);
+    bool utf16 = file->text().starts_with("\xFF\xFE") || file->text().starts_with("\xFE\xFF");
     diagnostics.error({file, at, at + 1},
-                      fmt::format("byte 0x{:02x} is not valid UTF-8; save the file as UTF-8",
-                                  static_cast<unsigned char>(file->text()[bad])));
+                      utf16
+                          ? "this file is in UTF-16; save it as UTF-8"
+                          : fmt::format("byte 0x{:02x} is not valid UTF-8; save the file as UTF-8",
+                                        static_cast<unsigned char>(file->text()[bad])));
     return nullptr;
   }
   return file;

@@ -35,9 +35,15 @@ public:
   std::string_view line(uint32_t number) const;
 
 private:
+  uint32_t codePointsBefore(uint32_t offset) const;
+
   std::string filePath;
   std::string contents;
   std::vector<uint32_t> lineStarts;
+  /// Code points before every `checkpointBytes`-th byte, so that a column is found in constant time
+  /// even where a generated text is one line of megabytes.
+  static constexpr size_t checkpointBytes = 1024;
+  std::vector<uint32_t> checkpoints;
 };
 
 /// A stretch of one file. The file outlives all ranges into it (SourceManager owns it).

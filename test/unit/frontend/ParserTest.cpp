@@ -160,7 +160,12 @@ TEST(Parser, ReportsExpressionErrors) {
             "3:11: comparisons do not chain; write 'a < b and b < c'");
   EXPECT_EQ(errorInBody("y = f(a = 1, b)"),
             "3:14: positional argument after 'a = ...'; name it or move it forward");
-  EXPECT_EQ(errorInBody("y = f(x)(y)"), "3:5: only a name can be called");
+  EXPECT_EQ(errorInBody("y = f(x)(y)"), "3:5: only a name can be called; an operation takes its "
+                                        "input as the first argument, as in linear(x, 64)");
+  EXPECT_EQ(errorInBody("y += x"), "3:3: there is no '+='; write the name twice, as in x = x + y");
+  EXPECT_EQ(errorInBody("y = x if a else b"),
+            "3:7: no 'if' behind a value; write if condition { y = a } else { y = b }, and on "
+            "tensors y = where(condition, a, b)");
   EXPECT_EQ(
       errorInBody("y = x as name"),
       "3:7: only a call has parameters to name with 'as'; put it right behind the call's ')'");
