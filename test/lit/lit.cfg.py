@@ -2,6 +2,7 @@
 # Takes the build tree's folders from lit.site.cfg.py, which CMake writes; so point lit at the build tree:
 #     /usr/lib/llvm-22/bin/lit -v build/release/test/lit/ir/encoding.mlir
 
+import ctypes
 import os
 import platform
 
@@ -20,7 +21,7 @@ config.test_exec_root = os.path.join(config.nncc_build_dir, "test", "lit")
 # The project's programs first, then FileCheck, not, count and split-file.
 config.environment["PATH"] = os.pathsep.join(
     [config.nncc_bin_dir, config.llvm_tools_dir, os.environ.get("PATH", "")])
-for name in ("NNCC_TEST_DATA", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+for name in ("NNCC_TEST_DATA", "NNCC_NVRTC", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
@@ -41,8 +42,25 @@ def cpu_flags():
     return set()
 
 
-# What a test may require: an architecture, an instruction set, a sanitizer.
+def has_nvrtc():
+    """NVRTC loads, as runtime/cuda/Nvrtc.cpp would load it."""
+    chosen = os.environ.get("NNCC_NVRTC")
+    for name in [chosen] if chosen else ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"]:
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            pass
+    return False
+
+
+# What a test may require: an architecture, an instruction set, a sanitizer, NVRTC.
 machine = platform.machine().lower()
 config.available_features.add({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
 config.available_features.update(cpu_flags() & {"avx2", "avx512f", "avx512_bf16"})
 config.available_features.update(name for name in config.nncc_sanitize.split(",") if name)
+
+if has_nvrtc():
+    config.available_features.add("nvrtc")
+else:
+    lit_config.note("NVRTC cannot be loaded: the tests that compile CUDA C++ are skipped; tools/setup --nvrtc gets it")

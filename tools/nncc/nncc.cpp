@@ -7,6 +7,7 @@
 #include "driver/ModelSummary.h"
 #include "driver/WriteModel.h"
 #include "runtime/File.h"
+#include "runtime/cuda/Nvrtc.h"
 #include "tools/support/ExitStatus.h"
 
 #include "mlir/IR/AsmState.h"
@@ -33,7 +34,7 @@ using tools::ExitStatus;
 
 namespace {
 
-enum class Emit { SharedObject, Nn, Ir, Kernels, Llvm, Assembly, Object, Cuda, Header, Dot, Summary };
+enum class Emit { SharedObject, Nn, Ir, Kernels, Llvm, Assembly, Object, Cuda, Ptx, Cubin, Header, Dot, Summary };
 
 cl::OptionCategory category("nncc options");
 
@@ -50,9 +51,13 @@ cl::opt<Emit> emitKind(
                clEnumValN(Emit::Assembly, "asm", "assembly of the kernels"),
                clEnumValN(Emit::Object, "obj", "object file of the kernels"),
                clEnumValN(Emit::Cuda, "cuda", "CUDA C++ of the kernels, one file that nvcc compiles"),
+               clEnumValN(Emit::Ptx, "ptx", "PTX of the kernels, by NVRTC"),
+               clEnumValN(Emit::Cubin, "cubin", "machine code of the kernels for a GPU, by NVRTC"),
                clEnumValN(Emit::Header, "header", "C++ header with typed inputs and outputs"),
                clEnumValN(Emit::Dot, "dot", "graph for Graphviz"),
                clEnumValN(Emit::Summary, "summary", "table of layers")));
+cl::opt<std::string> gpuArchitecture("arch", cl::value_desc("sm_90"), cl::init("sm_80"), cl::cat(category),
+                                     cl::desc("Architecture for --emit=ptx and --emit=cubin"));
 cl::opt<std::string> targetName("target", cl::desc("Device to compile for: cpu"), cl::init("cpu"),
                                 cl::cat(category));
 cl::list<std::string>
@@ -132,6 +137,7 @@ private:
   std::string pathFor(llvm::StringRef extension) const;
   Result<void> emitImported();
   Result<void> emitLowered();
+  Result<void> emitCuda(mlir::ModuleOp module);
   Result<void> emitSharedObject();
   PassOptions passOptions() const;
 
@@ -220,12 +226,8 @@ Result<void> Driver::emitLowered() {
   if (!quiet)
     llvm::errs() << imported->warnings;
   mlir::ModuleOp module = *imported->module;
-  if (emitKind == Emit::Cuda) {
-    if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
-      return ran.error();
-    auto compiled = buildCudaProgram(module);
-    return compiled ? write(codegen::cuda::printCudaFile(compiled->program, compiled->sources), "") : compiled.error();
-  }
+  if (emitKind == Emit::Cuda || emitKind == Emit::Ptx || emitKind == Emit::Cubin)
+    return emitCuda(module);
   auto target = findTarget(cpus.front());
   if (!target)
     return target.error();
@@ -257,6 +259,26 @@ Result<void> Driver::emitLowered() {
   if (!code)
     return code.error();
   return write({code->data(), code->size()}, isObject ? "o" : "");
+}
+
+/// The kernels for a CUDA device: their source, or what NVRTC makes of it.
+Result<void> Driver::emitCuda(mlir::ModuleOp module) {
+  if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
+    return ran.error();
+  auto compiled = buildCudaProgram(module);
+  if (!compiled)
+    return compiled.error();
+  std::string source = codegen::cuda::printCudaFile(compiled->program, compiled->sources);
+  if (emitKind == Emit::Cuda)
+    return write(source, "");
+  auto nvrtc = rt::cuda::Nvrtc::get();
+  if (!nvrtc)
+    return nvrtc.error();
+  llvm::StringRef number(gpuArchitecture);
+  bool isPtx = emitKind == Emit::Ptx;
+  std::string architecture = isPtx && number.consume_front("sm_") ? "compute_" + number.str() : gpuArchitecture.getValue();
+  auto image = (*nvrtc)->compile(source, compiled->program.modelName, architecture);
+  return image ? write(image->image, isPtx ? "" : "cubin") : image.error();
 }
 
 Result<void> Driver::emitSharedObject() {
@@ -309,6 +331,8 @@ Result<void> Driver::run() {
   case Emit::Assembly:
   case Emit::Object:
   case Emit::Cuda:
+  case Emit::Ptx:
+  case Emit::Cubin:
   case Emit::Header:
     return emitLowered();
   case Emit::SharedObject:
