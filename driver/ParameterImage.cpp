@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <unistd.h>
 
 using namespace nncc;
 using namespace nncc::driver;
@@ -127,6 +128,23 @@ std::string bytesOf(mlir::ElementsAttr value, DType dtype, int64_t count) {
 
 } // namespace
 
+/// Refuses parameters that this machine cannot hold: an allocation that fails ends the process.
+static std::optional<Error> checkMemory(mlir::ModuleOp module) {
+  CheckedSize total = 0;
+  for (auto parameter : module.getOps<nn::ParameterOp>()) {
+    auto type = mlir::cast<mlir::RankedTensorType>(parameter.getType());
+    std::optional<DType> dtype = nn::dtypeOf(type.getElementType());
+    total += CheckedSize(type.getNumElements()) * (dtype ? sizeBytesOf(*dtype) : 0);
+  }
+  CheckedSize memory = CheckedSize(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  constexpr int64_t mib = int64_t(1) << 20;
+  if (total.valid() && (!memory.valid() || *total.get() <= *memory.get()))
+    return std::nullopt;
+  return environmentError("the parameters take " + std::to_string(total.getOr(INT64_MAX) / mib) +
+                          " MiB, more than this machine's memory of " +
+                          std::to_string(memory.getOr(0) / mib) + " MiB");
+}
+
 Result<std::string> driver::makeParameterImage(mlir::ModuleOp module,
                                                const WeightsOptions &options) {
   rt::MappedFile file;
@@ -142,6 +160,8 @@ Result<std::string> driver::makeParameterImage(mlir::ModuleOp module,
     given = std::move(*parsed);
   }
 
+  if (std::optional<Error> error = checkMemory(module))
+    return *error;
   std::vector<std::string> storage; // the spans below point into it
   storage.reserve(std::distance(module.getOps<nn::ParameterOp>().begin(),
                                 module.getOps<nn::ParameterOp>().end()));

@@ -175,8 +175,83 @@ std::optional<bool> Elaborator::evalCondition(const Expr &expr) {
                                       describe(*value), advice));
 }
 
-/// Integers take one position and drop the dimension, slices take a part of it; dimensions that are
-/// not mentioned stay whole.
+int64_t Elaborator::leastExtent(nn::Dim extent) const {
+  if (std::optional<int64_t> constant = nn::constantOf(extent))
+    return *constant;
+  for (const UsedDim &dim : usedDims)
+    if (extent == nn::namedDim(&context, dim.name))
+      return dim.min;
+  return 1;
+}
+
+/// An integer takes one position and drops the dimension; a slice takes a part of it by Python's
+/// rules: negative bounds count from the end, and what lies outside is cut off. Of a named dim a
+/// part has a fixed extent, so both bounds count from one end and lie within its least value.
+std::optional<Elaborator::Part> Elaborator::partOf(mlir::RankedTensorType type, int64_t d,
+                                                   const SubscriptItem &item, SourceRange at) {
+  nn::Dim extent = nn::dimOf(type, d);
+  std::optional<int64_t> length = nn::constantOf(extent);
+  int64_t least = leastExtent(extent);
+  auto bound = [&](const ExprPtr &expr, std::optional<int64_t> &value) {
+    if (!expr)
+      return true;
+    value = evalInteger(*expr, "an index");
+    return value.has_value();
+  };
+  std::optional<int64_t> first, last, step;
+  if (!bound(item.start, first) || !bound(item.stop, last) || !bound(item.step, step))
+    return std::nullopt;
+  Part part;
+  part.step = step.value_or(1);
+  if (part.step < 1)
+    return fail(item.step->range,
+                fmt::format("a slice's step must be at least 1, found {}", part.step));
+  if (!item.isSlice) {
+    if (*first < -least || *first >= least)
+      return fail(
+          item.start->range,
+          length
+              ? fmt::format("index {} is outside dimension {} of {}", *first, d, nn::describe(type))
+              : fmt::format("index {} may be outside dimension {} of {}, which can be "
+                            "as small as {}; declare a range for its dim, as in dim {} "
+                            "= {}..",
+                            *first, d, nn::describe(type), least, nn::toString(extent, &context),
+                            *first < 0 ? -(*first + 1) : *first + 1));
+    part.start = *first;
+    part.size = 1;
+    part.dropped = true;
+    return part;
+  }
+  if (first.value_or(0) == 0 && !last && part.step == 1)
+    return Part();
+  int64_t end;
+  if (length) {
+    auto clamp = [&](int64_t position) {
+      return std::clamp<int64_t>(position < 0 ? position + *length : position, 0, *length);
+    };
+    part.start = clamp(first.value_or(0));
+    end = clamp(last.value_or(*length));
+  } else {
+    part.start = first.value_or(0);
+    end = last.value_or(0);
+    bool fromFront = part.start >= 0 && last && end >= 0 && end <= least;
+    bool fromBack = part.start < 0 && part.start >= -least && (!last || end < 0);
+    if (!fromFront && !fromBack)
+      return fail(
+          at,
+          fmt::format("this part of dimension {} of {} has no fixed extent within its least "
+                      "value {}; declare the dim's range to begin at what [:n] or [-n:] takes, or "
+                      "fix the dim with --dim",
+                      d, nn::describe(type), least));
+  }
+  part.size = end > part.start ? (end - part.start - 1) / part.step + 1 : 0;
+  if (part.size == 0)
+    return fail(at,
+                fmt::format("this slice of dimension {} of {} is empty", d, nn::describe(type)));
+  return length && part.size == *length ? Part() : part;
+}
+
+/// Dimensions that are not mentioned stay whole.
 Elaborator::Result Elaborator::indexTensor(mlir::Value tensor, const Subscript &subscript,
                                            SourceRange at) {
   auto type = mlir::cast<mlir::RankedTensorType>(tensor.getType());
@@ -184,61 +259,18 @@ Elaborator::Result Elaborator::indexTensor(mlir::Value tensor, const Subscript &
     return fail(at, fmt::format("{} indices for {}", subscript.items.size(), nn::describe(type)));
   std::vector<NnValue> starts, sizes, steps, kept;
   for (int64_t d = 0; d < type.getRank(); ++d) {
-    nn::Dim extent = nn::dimOf(type, d);
-    std::optional<int64_t> length = nn::constantOf(extent);
-    int64_t start = 0, size = -1, step = 1;
-    bool drop = false;
+    Part part;
     if (d < static_cast<int64_t>(subscript.items.size())) {
-      const SubscriptItem &item = subscript.items[d];
-      auto bound = [&](const ExprPtr &expr, std::optional<int64_t> &value) {
-        if (!expr)
-          return true;
-        value = evalInteger(*expr, "an index");
-        return value.has_value();
-      };
-      std::optional<int64_t> first, last, stride;
-      if (!bound(item.start, first) || !bound(item.stop, last) || !bound(item.step, stride))
+      std::optional<Part> taken = partOf(type, d, subscript.items[d], at);
+      if (!taken)
         return std::nullopt;
-      step = stride.value_or(1);
-      if (step < 1)
-        return fail(item.step->range,
-                    fmt::format("a slice's step must be at least 1, found {}", step));
-      if (!item.isSlice) {
-        if (length && (*first < -*length || *first >= *length))
-          return fail(item.start->range, fmt::format("index {} is outside dimension {} of {}",
-                                                     *first, d, nn::describe(type)));
-        start = *first;
-        size = 1;
-        drop = true;
-      } else if (first || last || stride) {
-        // Python's rules: negative counts from the end, and what lies outside is cut off.
-        if (!length) {
-          bool known = (!first || *first == 0) && !last && step == 1;
-          if (!known)
-            return fail(
-                at, fmt::format("a part of dimension {} of {} cannot be taken: its extent is not "
-                                "known when the model is compiled",
-                                d, nn::describe(type)));
-        } else {
-          auto clamp = [&](int64_t position) {
-            return std::clamp<int64_t>(position < 0 ? position + *length : position, 0, *length);
-          };
-          start = clamp(first.value_or(0));
-          int64_t end = clamp(last.value_or(*length));
-          size = end > start ? (end - start - 1) / step + 1 : 0;
-          if (size == 0)
-            return fail(at, fmt::format("this slice of dimension {} of {} is empty", d,
-                                        nn::describe(type)));
-          if (size == *length)
-            size = -1;
-        }
-      }
+      part = *taken;
     }
-    starts.push_back(size < 0 ? int64_t(0) : start);
-    sizes.push_back(size);
-    steps.push_back(size < 0 ? int64_t(1) : step);
-    if (!drop)
-      kept.push_back(size < 0 ? NnValue::ofDim(extent) : NnValue(size));
+    starts.push_back(part.start);
+    sizes.push_back(part.size);
+    steps.push_back(part.step);
+    if (!part.dropped)
+      kept.push_back(part.size < 0 ? NnValue::ofDim(nn::dimOf(type, d)) : NnValue(part.size));
   }
   Result part = applyOp("slice",
                         {{"x", tensor},

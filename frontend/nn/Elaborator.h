@@ -74,6 +74,15 @@ private:
   Result evalList(const ListLiteral &list);
   Result evalSubscript(const Subscript &subscript, SourceRange at);
   Result indexTensor(mlir::Value tensor, const Subscript &subscript, SourceRange at);
+  /// What a subscript takes from one dimension: `size` -1 is the whole of it.
+  struct Part {
+    int64_t start = 0, size = -1, step = 1;
+    bool dropped = false;
+  };
+  std::optional<Part> partOf(mlir::RankedTensorType type, int64_t d, const SubscriptItem &item,
+                             SourceRange at);
+  /// The least value of a dimension in any run, where that is known: 1 at least.
+  int64_t leastExtent(nn::Dim extent) const;
   std::optional<int64_t> evalInteger(const Expr &expr, llvm::StringRef what);
   std::optional<bool> evalCondition(const Expr &expr);
 

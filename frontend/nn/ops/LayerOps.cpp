@@ -78,7 +78,10 @@ OpResults linear(OpCall &call) {
   return call.create<nn::MatmulOp>(operands, call.unit("transpose_rhs"));
 }
 
-template <size_t SpatialRank> OpResults conv(OpCall &call) {
+/// A convolution or transposed convolution: they differ in which side of the weight the groups
+/// divide, and in the output padding.
+template <typename Op, size_t SpatialRank> OpResults convolution(OpCall &call) {
+  constexpr bool transposed = std::is_same_v<Op, nn::ConvTransposeOp>;
   if (!isFloat(call, "x") || !call.expectRank("x", 2 + SpatialRank, imageForm(SpatialRank)))
     return {};
   auto channels = call.staticDim("x", 1, "the number of channels (dimension 1)");
@@ -97,47 +100,20 @@ template <size_t SpatialRank> OpResults conv(OpCall &call) {
     return {};
   }
   llvm::SmallVector<int64_t> shape = {*outputs, *channels / *groups};
+  if (transposed)
+    shape = {*channels, *outputs / *groups};
   shape.append(windows->kernel.begin(), windows->kernel.end());
   CheckedSize fanIn = 1;
   for (int64_t extent : llvm::drop_begin(shape))
     fanIn *= extent;
-  mlir::Type element = call.tensorType("x").getElementType();
-  InitValue init = uniformByFanIn(fanIn);
-  llvm::SmallVector<mlir::Value> operands = {call.tensor("x"),
-                                             call.parameter("weight", shape, element, init)};
-  if (call.flag("bias"))
-    operands.push_back(call.parameter("bias", {*outputs}, element, init));
-  if (llvm::is_contained(operands, mlir::Value()))
-    return {};
   auto attributes = attributesOf(call, *windows);
   attributes.push_back(call.attribute("groups", *groups));
-  return call.create<nn::ConvOp>(operands, attributes);
-}
-
-template <size_t SpatialRank> OpResults convTranspose(OpCall &call) {
-  if (!isFloat(call, "x") || !call.expectRank("x", 2 + SpatialRank, imageForm(SpatialRank)))
-    return {};
-  auto channels = call.staticDim("x", 1, "the number of channels (dimension 1)");
-  auto outputs = call.integerFrom("out_channels", 1);
-  auto groups = call.integerFrom("groups", 1);
-  auto windows = windowsOf(call, SpatialRank);
-  auto outputPadding = call.ints("output_padding", SpatialRank, 0);
-  if (!channels || !outputs || !groups || !windows || !outputPadding)
-    return {};
-  if (*channels % *groups != 0 || *outputs % *groups != 0) {
-    call.failAt(
-        "groups",
-        fmt::format(
-            "groups must divide the channels of x and out_channels, found {} groups of {} and "
-            "{} channels",
-            *groups, *channels, *outputs));
-    return {};
+  if constexpr (transposed) {
+    auto outputPadding = call.ints("output_padding", SpatialRank, 0);
+    if (!outputPadding)
+      return {};
+    attributes.push_back(call.attribute("output_padding", llvm::ArrayRef<int64_t>(*outputPadding)));
   }
-  llvm::SmallVector<int64_t> shape = {*channels, *outputs / *groups};
-  shape.append(windows->kernel.begin(), windows->kernel.end());
-  CheckedSize fanIn = 1;
-  for (int64_t extent : llvm::drop_begin(shape))
-    fanIn *= extent;
   mlir::Type element = call.tensorType("x").getElementType();
   InitValue init = uniformByFanIn(fanIn);
   llvm::SmallVector<mlir::Value> operands = {call.tensor("x"),
@@ -146,10 +122,7 @@ template <size_t SpatialRank> OpResults convTranspose(OpCall &call) {
     operands.push_back(call.parameter("bias", {*outputs}, element, init));
   if (llvm::is_contained(operands, mlir::Value()))
     return {};
-  auto attributes = attributesOf(call, *windows);
-  attributes.push_back(call.attribute("groups", *groups));
-  attributes.push_back(call.attribute("output_padding", llvm::ArrayRef<int64_t>(*outputPadding)));
-  return call.create<nn::ConvTransposeOp>(operands, attributes);
+  return call.create<Op>(operands, attributes);
 }
 
 OpResults embedding(OpCall &call) {
@@ -187,17 +160,18 @@ llvm::ArrayRef<OpEntry> layerOps() {
        "x: tensor, out_features: int, bias: bool = true, in_features: int? = none", "weight, bias",
        "", "x @ weight.T + bias over the last dimension; in_features, when given, is checked",
        linear},
-      {"conv1d", "Layers", kConvSignature, "weight, bias", "", "convolution of [N, C, L]", conv<1>},
+      {"conv1d", "Layers", kConvSignature, "weight, bias", "", "convolution of [N, C, L]",
+       convolution<nn::ConvOp, 1>},
       {"conv2d", "Layers", kConvSignature, "weight, bias", "", "convolution of [N, C, H, W]",
-       conv<2>},
+       convolution<nn::ConvOp, 2>},
       {"conv3d", "Layers", kConvSignature, "weight, bias", "", "convolution of [N, C, D, H, W]",
-       conv<3>},
+       convolution<nn::ConvOp, 3>},
       {"conv_transpose1d", "Layers", kTransposedSignature, "weight, bias", "",
-       "transposed convolution of [N, C, L]", convTranspose<1>},
+       "transposed convolution of [N, C, L]", convolution<nn::ConvTransposeOp, 1>},
       {"conv_transpose2d", "Layers", kTransposedSignature, "weight, bias", "",
-       "transposed convolution of [N, C, H, W]", convTranspose<2>},
+       "transposed convolution of [N, C, H, W]", convolution<nn::ConvTransposeOp, 2>},
       {"conv_transpose3d", "Layers", kTransposedSignature, "weight, bias", "",
-       "transposed convolution of [N, C, D, H, W]", convTranspose<3>},
+       "transposed convolution of [N, C, D, H, W]", convolution<nn::ConvTransposeOp, 3>},
       {"embedding", "Layers", "ids: tensor, rows: int, features: int", "weight", "",
        "row ids of a table [rows, features]", embedding},
   };

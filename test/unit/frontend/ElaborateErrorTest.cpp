@@ -103,8 +103,14 @@ TEST(ElaborateError, Shapes) {
             "dimensions take N * 3");
   EXPECT_EQ(bodyError("y = img[:, 3]"),
             "3:12: index 3 is outside dimension 1 of f32[N, 3, 16, 16]");
-  EXPECT_EQ(bodyError("y = ids[:, 1:]"), "3:5: a part of dimension 1 of i64[N, T] cannot be taken: "
-                                         "its extent is not known when the model is compiled");
+  const std::string noFixedExtent =
+      "3:5: this part of dimension 1 of i64[N, T] has no fixed extent within its least value 1; "
+      "declare the dim's range to begin at what [:n] or [-n:] takes, or fix the dim with --dim";
+  for (const char *part : {"1:", ":-1", ":2", "-2:", "::2"})
+    EXPECT_EQ(bodyError(std::string("y = ids[:, ") + part + "]"), noFixedExtent) << part;
+  EXPECT_EQ(bodyError("y = ids[:, 2]"),
+            "3:12: index 2 may be outside dimension 1 of i64[N, T], which can be as small as 1; "
+            "declare a range for its dim, as in dim T = 3..");
   EXPECT_EQ(bodyError("y = max_pool2d(img, 2, padding = 2)"),
             "3:34: max_pool2d: padding must be at most half the kernel (2), found 2");
   EXPECT_EQ(importError("nn 1\nmodel M(x: f32[4000000000, 4000000000]) { return x }\n"),

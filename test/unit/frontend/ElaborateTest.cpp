@@ -271,5 +271,21 @@ TEST(Elaborate, ImportsBringBlocksConstantsAndDims) {
   fs::remove_all(folder);
 }
 
+TEST(Elaborate, TakesPartsOfNamedDimsWithinTheirRange) {
+  auto shapeOf = [](const std::string &subscript) {
+    auto imported = importText("nn 1\ndim T = 4..\nmodel M(x: f32[N, T, 8]) { return y = x[:, " +
+                               subscript + "] }\n");
+    EXPECT_TRUE(imported->module) << imported->diagnostics.render();
+    return imported->module ? signatureOf(*imported->module) : "";
+  };
+  const std::string in = "x f32[N, T, 8] -> y f32[N, ";
+  EXPECT_EQ(shapeOf(":4"), in + "4, 8]");
+  EXPECT_EQ(shapeOf("1:4:2"), in + "2, 8]");
+  EXPECT_EQ(shapeOf("-3:"), in + "3, 8]");
+  EXPECT_EQ(shapeOf("-3:-1"), in + "2, 8]");
+  EXPECT_EQ(shapeOf("3"), in + "8]");
+  EXPECT_EQ(shapeOf(":"), in + "T, 8]");
+}
+
 } // namespace
 } // namespace nncc::frontend
