@@ -33,6 +33,23 @@ class Ops(unittest.TestCase):
         self.assertEqual(constraints - tested, set(), "constraints that no test breaks")
         self.assertEqual(tested - constraints, set(), "tests of constraints that no op states")
 
+    def testEachErrorNamesItsConstraint(self):
+        """What a verifier can say is what an op states, and so what a test provokes."""
+        constraints = set(CONSTRAINT.findall(self.definitions))
+        for path in tree.files("ir/ops", (".cpp",)):
+            text = tree.read(path)
+            named = set(re.findall(r'"[^"\n]*?\b([a-z]\w*_c\d+)\b', text))
+            self.assertEqual(named - constraints, set(), f"{path}: constraints that no op states")
+            for message in re.findall(r'emitOpError\("([^"]*)', text):
+                self.assertRegex(message, r"^\w+_c\d+: ", f"{path}: an error without its constraint")
+
+    def testEachErrorOfAnAttributeIsProvoked(self):
+        tests = "\n".join(tree.read(path) for path in tree.files("test/lit/ir", ("-invalid.mlir",)))
+        messages = re.findall(r'emitError\(\)\s*<<\s*"([^"]+)"', tree.read("ir/NNAttributes.cpp"))
+        self.assertGreater(len(messages), 5, "the pattern no longer finds the errors")
+        for message in messages:
+            self.assertTrue(message.strip() in tests, f"no test expects the error: {message}")
+
 
 if __name__ == "__main__":
     unittest.main()
