@@ -56,6 +56,6 @@ private:
 
 Result<std::unique_ptr<mlir::PassInstrumentation>> driver::createPhaseDump(std::string folder) {
   if (std::error_code code = llvm::sys::fs::create_directories(folder))
-    return environmentError("cannot create the folder " + folder + ": " + code.message());
+    return userError("cannot create the folder " + folder + ": " + code.message());
   return std::unique_ptr<mlir::PassInstrumentation>(new PhaseDump(std::move(folder)));
 }

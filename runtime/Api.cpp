@@ -29,18 +29,6 @@ struct nncc_instance {
 
 namespace {
 
-/// A caller's struct as this library knows it: fields that the caller's version has not got are
-/// zero.
-template <typename T> Result<T> readSized(const T *given) {
-  T value{};
-  if (!given)
-    return value;
-  if (given->size == 0)
-    return userError("an options struct has size 0; set its size field to sizeof(the struct)");
-  std::memcpy(&value, given, std::min<size_t>(given->size, sizeof(T)));
-  return value;
-}
-
 /// Writes as much of `value` as the caller's version of the struct has.
 template <typename T> Result<void> writeSized(T *target, T value) {
   if (target->size == 0)
@@ -50,40 +38,16 @@ template <typename T> Result<void> writeSized(T *target, T value) {
   return {};
 }
 
-nncc_status statusOf(ErrorKind kind) {
-  switch (kind) {
-  case ErrorKind::User:
-    return NNCC_USER_ERROR;
-  case ErrorKind::Environment:
-    return NNCC_ENVIRONMENT_ERROR;
-  case ErrorKind::Internal:
-    break;
-  }
-  return NNCC_INTERNAL_ERROR;
-}
-
-/// Runs `body`, which returns a Result<void>, and keeps its error in the handle.
-template <typename Handle, typename Body> nncc_status guarded(Handle &handle, Body body) {
-  try {
-    Result<void> result = body();
-    if (result)
-      return NNCC_OK;
-    handle.error = std::move(result.error().message);
-    return statusOf(result.error().kind);
-  } catch (const std::bad_alloc &) {
-    handle.error.assign("out of memory"); // short enough to need none
-    return NNCC_ENVIRONMENT_ERROR;
-  } catch (const std::exception &exception) {
-    handle.error = exception.what();
-    return NNCC_INTERNAL_ERROR;
-  }
+/// As rt::guarded; a call without an instance has nowhere to leave a text.
+template <typename Body> nncc_status guarded(nncc_instance *self, Body body) {
+  return self ? rt::guarded(self->error, body) : NNCC_USER_ERROR;
 }
 
 nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nncc_model **model) {
   *model = new (std::nothrow) nncc_model;
   if (!*model)
     return NNCC_ENVIRONMENT_ERROR;
-  return guarded(**model, [&]() -> Result<void> {
+  return rt::guarded((*model)->error, [&]() -> Result<void> {
     Result<nncc_model_options> read = readSized(given);
     if (!read)
       return read.error();
@@ -94,10 +58,16 @@ nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nn
     if (options.threads < 0)
       return userError("expected a number of threads >= 0, found " +
                        std::to_string(options.threads));
+    if (!options.allocator.allocate != !options.allocator.release)
+      return userError("expected both functions of the allocator or neither, found only " +
+                       std::string(options.allocator.allocate ? "allocate" : "release"));
+    if (options.parallel_for.run && options.parallel_for.lanes < 1)
+      return userError("expected a parallel_for with lanes >= 1, found " +
+                       std::to_string(options.parallel_for.lanes));
     nncc_model &self = **model;
     self.threads.threads = options.threads;
     self.threads.caller = {options.parallel_for.run, options.parallel_for.context,
-                           std::max(1, options.parallel_for.lanes)};
+                           options.parallel_for.lanes};
     self.allocator = {options.allocator.allocate, options.allocator.release,
                       options.allocator.context};
     LoadOptions load;
@@ -131,7 +101,7 @@ nncc_status createInstance(const nncc_model *model, const nncc_instance_options 
   *instance = new (std::nothrow) nncc_instance;
   if (!*instance)
     return NNCC_ENVIRONMENT_ERROR;
-  return guarded(**instance, [&]() -> Result<void> {
+  return guarded(*instance, [&]() -> Result<void> {
     Result<nncc_instance_options> read = readSized(given);
     if (!read)
       return read.error();
@@ -173,7 +143,7 @@ Result<void> checkUsable(const nncc_instance &self) {
 
 nncc_status plan(nncc_instance *self, const int64_t *dims, size_t dimCount,
                  nncc_plan_info *target) {
-  return guarded(*self, [&]() -> Result<void> {
+  return guarded(self, [&]() -> Result<void> {
     if (Result<void> usable = checkUsable(*self); !usable)
       return usable;
     Result<const BoundEntry *> bound = self->instance->bind(*self->infer, {dims, dimCount});
@@ -218,7 +188,7 @@ Result<std::span<std::byte>> workspaceOf(const nncc_run_options *given) {
 
 nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                 const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
-  return guarded(*self, [&]() -> Result<void> {
+  return guarded(self, [&]() -> Result<void> {
     if (Result<void> usable = checkUsable(*self); !usable)
       return usable;
     Result<std::span<std::byte>> workspace = workspaceOf(given);
@@ -244,8 +214,8 @@ using TensorHolder = std::unique_ptr<DLManagedTensorVersioned, DeleteTensor>;
 nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                         DLManagedTensorVersioned **outputs, size_t outputCount,
                         const nncc_run_options *given) {
-  std::fill(outputs, outputs + outputCount, nullptr);
-  return guarded(*self, [&]() -> Result<void> {
+  std::fill_n(outputs, outputCount, nullptr);
+  return guarded(self, [&]() -> Result<void> {
     if (Result<void> usable = checkUsable(*self); !usable)
       return usable;
     Result<std::span<std::byte>> workspace = workspaceOf(given);
@@ -283,7 +253,7 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
 }
 
 nncc_status setProfiling(nncc_instance *self, int32_t on) {
-  return guarded(*self, [&]() -> Result<void> {
+  return guarded(self, [&]() -> Result<void> {
     Result<void> usable = checkUsable(*self);
     if (usable)
       self->instance->setProfiling(on != 0);
@@ -292,7 +262,7 @@ nncc_status setProfiling(nncc_instance *self, int32_t on) {
 }
 
 nncc_status stepProfile(nncc_instance *self, size_t step, nncc_step_profile *target) {
-  return guarded(*self, [&]() -> Result<void> {
+  return guarded(self, [&]() -> Result<void> {
     if (Result<void> usable = checkUsable(*self); !usable)
       return usable;
     std::span<const StepTimes> times = self->instance->timesOf(*self->infer);

@@ -6,6 +6,7 @@
 #include "runtime/KernelAbi.h"
 #include "runtime/MemoryPlan.h"
 #include "runtime/Tensor.h"
+#include "support/CheckedSize.h"
 
 namespace nncc::rt {
 
@@ -33,9 +34,11 @@ struct BoundEntry {
   std::vector<std::vector<int64_t>> outputShapes; ///< per output of the entry point
   int64_t scratchBytesPerLane = 0;                ///< a multiple of kBufferAlignmentBytes
 
-  /// The arena, then the scratch memory of each lane.
+  /// The arena, then the scratch memory of each lane; more than any memory when that does not fit
+  /// in 63 bits.
   int64_t workspaceBytes(int lanes) const {
-    return memory.arenaBytes + scratchBytesPerLane * lanes;
+    return (CheckedSize(memory.arenaBytes) + CheckedSize(scratchBytesPerLane) * lanes)
+        .getOr(INT64_MAX);
   }
 };
 

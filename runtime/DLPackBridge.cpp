@@ -1,6 +1,7 @@
 // DLPack tensors in and out.
 #include "runtime/DLPackBridge.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace nncc::rt {
@@ -16,10 +17,10 @@ bool equal(DLDataType a, DLDataType b) {
 bool isCompact(const DLTensor &tensor) {
   if (!tensor.strides)
     return true;
+  if (std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim)
+    return true;
   int64_t expected = 1;
   for (int32_t d = tensor.ndim; d-- > 0;) {
-    if (tensor.shape[d] == 0)
-      return true;
     if (tensor.shape[d] != 1 && tensor.strides[d] != expected)
       return false;
     if (__builtin_mul_overflow(expected, tensor.shape[d], &expected))

@@ -1,9 +1,12 @@
 // MappedFile and AtomicFile on POSIX calls.
 #include "runtime/File.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,23 +14,57 @@
 namespace nncc::rt {
 namespace {
 
+/// Which files are read and written is the user's choice, so what is wrong with them is a user
+/// error; only what no other path would mend is the environment's.
+bool isEnvironmentFailure(int code) {
+  return code == ENOMEM || code == EMFILE || code == ENFILE || code == EIO;
+}
+
+Error pathError(const std::string &action, const std::string &path, const std::string &reason) {
+  return userError("cannot " + action + " '" + path + "': " + reason);
+}
+
 Error systemError(const std::string &action, const std::string &path, int code) {
-  std::string message = "cannot " + action + " '" + path + "': " + std::strerror(code);
+  std::string reason = std::strerror(code);
   if (code == ENOSPC || code == EDQUOT)
-    message += "; free some space or choose another place";
-  return environmentError(std::move(message));
+    reason += "; free some space or choose another place";
+  else if (code == EFBIG)
+    reason += "; raise the limit on the size of files (ulimit -f) or choose another place";
+  Error error = pathError(action, path, reason);
+  if (isEnvironmentFailure(code))
+    error.kind = ErrorKind::Environment;
+  return error;
+}
+
+/// A file next to `path` that did not exist before, since rename does not cross file systems. It
+/// gets the permissions of any new file, which mkostemp would not give. -1: see errno.
+int createBeside(const std::string &path, std::string &temporaryPath) {
+  static std::atomic<unsigned> counter{0};
+  constexpr int kMaxAttempts = 100; // left over from processes of the same number
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    temporaryPath =
+        path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
+    int descriptor = ::open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST)
+      return descriptor;
+  }
+  return -1;
 }
 
 } // namespace
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // never waits
   if (descriptor < 0)
     return systemError("open", path, errno);
   struct stat info;
   int code = ::fstat(descriptor, &info) == 0 ? 0 : errno;
-  if (code == 0 && !S_ISREG(info.st_mode))
-    code = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+  if (code == 0 && S_ISDIR(info.st_mode))
+    code = EISDIR;
+  if (code == 0 && !S_ISREG(info.st_mode)) {
+    ::close(descriptor);
+    return pathError("read", path, "expected a regular file, found a device, pipe or socket");
+  }
   MappedFile file;
   if (code == 0 && info.st_size > 0) {
     file.size = static_cast<size_t>(info.st_size);
@@ -51,22 +88,33 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data), size);
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string &path) {
+Result<OutputPath> resolveOutput(const std::string &path) {
   struct stat info;
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+  if (::stat(path.c_str(), &info) != 0)
+    return OutputPath{path, false}; // what is wrong with its folder shows when it is created
+  if (S_ISDIR(info.st_mode))
     return systemError("write", path, EISDIR);
+  if (!S_ISREG(info.st_mode))
+    return OutputPath{path, true};
+  // A link stays, and leads to the new contents.
+  std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return OutputPath{real ? real.get() : path, false};
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string &path) {
+  Result<OutputPath> output = resolveOutput(path);
+  if (!output)
+    return output.error();
   AtomicFile file;
-  file.finalPath = path;
-  file.temporaryPath =
-      path + ".XXXXXX"; // next to the target, since rename does not cross file systems
-  file.descriptor = ::mkostemp(file.temporaryPath.data(), O_CLOEXEC);
-  if (file.descriptor < 0)
-    return systemError("write", path, errno);
-  // mkostemp makes a private file; the result gets the permissions that a newly created file would
-  // get.
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file.descriptor, 0666 & ~mask);
+  file.givenPath = path;
+  file.finalPath = std::move(output->path);
+  file.descriptor = output->isStream ? ::open(file.finalPath.c_str(), O_WRONLY | O_CLOEXEC)
+                                     : createBeside(file.finalPath, file.temporaryPath);
+  if (file.descriptor < 0) {
+    int code = errno;
+    file.temporaryPath.clear();
+    return systemError("write", path, code);
+  }
   return file;
 }
 
@@ -74,11 +122,12 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  ::unlink(temporaryPath.c_str());
+  if (!temporaryPath.empty())
+    ::unlink(temporaryPath.c_str());
 }
 
 Error AtomicFile::failure(const char *action) const {
-  return systemError(action, finalPath, errno);
+  return systemError(action, givenPath, errno);
 }
 
 Result<void> AtomicFile::write(const void *data, size_t sizeBytes) {
@@ -99,7 +148,8 @@ Result<void> AtomicFile::commit() {
   // Some file systems report that there is no space only here.
   if (::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS)
     return failure("write");
-  if (::rename(temporaryPath.c_str(), finalPath.c_str()) != 0)
+  if (!temporaryPath.empty() &&
+      ::rename(temporaryPath.c_str(), finalPath.c_str()) != 0)
     return failure("write");
   ::close(std::exchange(descriptor, -1));
   return {};

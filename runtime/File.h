@@ -1,6 +1,7 @@
 // Files as the runtime and the tools use them: read by mapping, written under a temporary name that
 // becomes the real one when everything is on disk, so that a reader never sees half a file. Errors
-// name the path and the system's reason.
+// name the path and the system's reason; they are user errors, since the user chose the path, but
+// for a lack of memory or descriptors and damaged disks.
 #pragma once
 
 #include "support/Error.h"
@@ -39,14 +40,24 @@ private:
   size_t size = 0;
 };
 
+/// Where an output really goes.
+struct OutputPath {
+  std::string path;      ///< links resolved, so that renaming replaces the file and not the link
+  bool isStream = false; ///< a device, pipe or socket: it is written to and never replaced
+};
+
+/// An error for a folder.
+Result<OutputPath> resolveOutput(const std::string &path);
+
 /// A file in the making. Without commit() the destructor removes it and leaves what was there
-/// before.
+/// before. A stream (/dev/stdout, a pipe) is written at once.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);
 
   AtomicFile(AtomicFile &&other) noexcept
-      : finalPath(std::move(other.finalPath)), temporaryPath(std::move(other.temporaryPath)),
+      : givenPath(std::move(other.givenPath)), finalPath(std::move(other.finalPath)),
+        temporaryPath(std::move(other.temporaryPath)),
         descriptor(std::exchange(other.descriptor, -1)) {}
   AtomicFile &operator=(AtomicFile &&) = delete;
   ~AtomicFile();
@@ -61,8 +72,9 @@ private:
   AtomicFile() = default;
   Error failure(const char *action) const;
 
+  std::string givenPath; ///< for messages
   std::string finalPath;
-  std::string temporaryPath;
+  std::string temporaryPath; ///< empty for a stream
   int descriptor = -1;
 };
 

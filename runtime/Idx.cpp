@@ -47,7 +47,7 @@ Result<HostTensor> readIdx(const std::string &path) {
   errno = 0;
   std::unique_ptr<gzFile_s, CloseGz> file(gzopen(path.c_str(), "rb"));
   if (!file)
-    return environmentError("cannot open '" + path + "': " + std::strerror(errno ? errno : ENOMEM));
+    return userError("cannot open '" + path + "': " + std::strerror(errno ? errno : ENOMEM));
 
   uint8_t magic[4];
   if (gzread(file.get(), magic, 4) != 4 || magic[0] != 0 || magic[1] != 0)

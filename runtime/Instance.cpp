@@ -26,6 +26,34 @@ Result<void> checkData(const char *role, const std::string &name, const TensorVi
   return {};
 }
 
+bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
+  auto begin = [](const void *data) { return reinterpret_cast<uintptr_t>(data); };
+  return aBytes > 0 && bBytes > 0 && begin(a) < begin(b) + static_cast<uintptr_t>(bBytes) &&
+         begin(b) < begin(a) + static_cast<uintptr_t>(aBytes);
+}
+
+/// Kernels read inputs after they have begun to write outputs.
+Result<void> checkOverlap(const Program &program, const BoundEntry &bound,
+                          std::span<const TensorView> inputs, std::span<const TensorView> outputs) {
+  const std::vector<int64_t> &sizes = bound.memory.sizesBytes;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    uint32_t id = bound.entry->outputs[i];
+    auto fail = [&](const char *role, uint32_t other) {
+      return userError("output \"" + program.buffers[id].name + "\" shares memory with " + role +
+                       " \"" + program.buffers[other].name + "\"; give it memory of its own");
+    };
+    for (size_t j = 0; j < inputs.size(); ++j)
+      if (uint32_t other = bound.entry->inputs[j];
+          overlap(outputs[i].data, sizes[id], inputs[j].data, sizes[other]))
+        return fail("input", other);
+    for (size_t j = 0; j < i; ++j)
+      if (uint32_t other = bound.entry->outputs[j];
+          overlap(outputs[i].data, sizes[id], outputs[j].data, sizes[other]))
+        return fail("output", other);
+  }
+  return {};
+}
+
 } // namespace
 
 Result<std::unique_ptr<Instance>> Instance::create(std::shared_ptr<const LoadedProgram> model,
@@ -163,6 +191,8 @@ Result<void> Instance::run(const EntryPoint &entry, std::span<const TensorView> 
     if (p.buffers[id].kind == BufferKind::Output && !bases[id])
       bases[id] = static_cast<std::byte *>(outputs[i].data);
   }
+  if (Result<void> checked = checkOverlap(p, bound, inputs, outputs); !checked)
+    return checked;
 
   argPointers.resize(bound.args.size());
   std::span<StepTimes> stepTimes;

@@ -37,7 +37,7 @@ struct HeaderEntry {
   std::string dtypeName;
   std::vector<int64_t> shape;
   std::vector<int64_t> offsets;
-  bool hasShape = false;
+  bool hasDType = false, hasShape = false, hasOffsets = false;
 };
 
 // Receives the header's JSON piece by piece. Depth 1 is the header object, depth 2 a tensor (or the
@@ -101,13 +101,19 @@ public:
         return !std::exchange(seenMetadata, true) || fail("it occurs twice");
       }
       tensorName = value;
-      entries.push_back({std::move(value), "", {}, {}, false});
+      entries.emplace_back().name = std::move(value);
       return true;
     }
     field = std::move(value);
-    if (!inMetadata && field != "dtype" && field != "shape" && field != "data_offsets")
+    if (inMetadata)
+      return true;
+    if (field != "dtype" && field != "shape" && field != "data_offsets")
       return fail("unknown field \"" + field + "\"; expected dtype, shape and data_offsets");
-    return true;
+    HeaderEntry &entry = entries.back();
+    bool &isGiven = field == "dtype"   ? entry.hasDType
+                    : field == "shape" ? entry.hasShape
+                                       : entry.hasOffsets;
+    return !std::exchange(isGiven, true) || fail("the field \"" + field + "\" occurs twice");
   }
 
   bool start_array(size_t) override {
@@ -115,8 +121,6 @@ public:
       return fail("an array has no place here");
     HeaderEntry &entry = entries.back();
     list = field == "shape" ? &entry.shape : &entry.offsets;
-    entry.hasShape |= field == "shape";
-    list->clear();
     return true;
   }
 

@@ -12,8 +12,8 @@
 namespace nncc {
 
 enum class ErrorKind : uint8_t {
-  User,        ///< the model, the data or the arguments are wrong
-  Environment, ///< a file, a library, the device or memory is not as needed
+  User,        ///< the model, the data, the arguments or the files that they name are wrong
+  Environment, ///< a library, the device, threads or memory are not as needed
   Internal,    ///< a bug in nncc
 };
 

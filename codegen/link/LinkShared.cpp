@@ -2,6 +2,7 @@
 
 #include "codegen/link/LinkShared.h"
 #include "codegen/link/SystemLibraries.h"
+#include "runtime/File.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/SmallString.h"
@@ -104,11 +105,19 @@ Result<void> codegen::linkShared(const LinkOptions &options) {
   if (!versionScript)
     return versionScript.error();
 
+  auto output = rt::resolveOutput(options.output);
+  if (!output)
+    return output.error();
+  auto cannotWrite = [&](const std::string &reason) {
+    return userError("cannot write '" + options.output + "': " + reason);
+  };
+  if (output->isStream)
+    return cannotWrite("a shared object needs a regular file, found a device, pipe or socket");
   int descriptor = -1;
   llvm::SmallString<128> temporary;
   if (std::error_code code =
-          llvm::sys::fs::createUniqueFile(options.output + ".%%%%%%.tmp", descriptor, temporary))
-    return environmentError("cannot write " + options.output + ": " + code.message());
+          llvm::sys::fs::createUniqueFile(output->path + ".%%%%%%.tmp", descriptor, temporary))
+    return cannotWrite(code.message());
   ::close(descriptor);
   llvm::FileRemover removeOnFailure(temporary);
   llvm::sys::RemoveFileOnSignal(temporary);
@@ -145,10 +154,16 @@ Result<void> codegen::linkShared(const LinkOptions &options) {
   arguments.push_back("--as-needed");
   arguments.insert(arguments.end(), libraries->begin(), libraries->end());
 
-  if (auto linked = runLinker(arguments); !linked)
-    return linked.error();
-  if (std::error_code code = llvm::sys::fs::rename(temporary, options.output))
-    return environmentError("cannot write " + options.output + ": " + code.message());
+  if (auto linked = runLinker(arguments); !linked) {
+    // Of all its files lld names the output only when it cannot write it (no space, mostly).
+    size_t named = linked.error().message.find(temporary.c_str());
+    if (named == std::string::npos)
+      return linked.error();
+    return cannotWrite(
+        llvm::StringRef(linked.error().message).drop_front(named + temporary.size()).ltrim(": ").str());
+  }
+  if (std::error_code code = llvm::sys::fs::rename(temporary, output->path))
+    return cannotWrite(code.message());
   removeOnFailure.releaseFile();
   llvm::sys::DontRemoveFileOnSignal(temporary);
   return {};

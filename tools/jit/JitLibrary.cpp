@@ -6,8 +6,6 @@
 #include "nncc/jit.h"
 #include "runtime/Api.h"
 
-#include <algorithm>
-#include <cstring>
 #include <new>
 
 using namespace nncc;
@@ -19,21 +17,12 @@ struct nncc_jit_program {
   std::string error;
 };
 
-static nncc_status statusOf(ErrorKind kind) {
-  switch (kind) {
-  case ErrorKind::User:
-    return NNCC_USER_ERROR;
-  case ErrorKind::Environment:
-    return NNCC_ENVIRONMENT_ERROR;
-  case ErrorKind::Internal:
-    return NNCC_INTERNAL_ERROR;
-  }
-  return NNCC_INTERNAL_ERROR;
-}
-
 static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &program) {
   if (!options.path && !options.text)
     return userError("nncc_jit_options name neither a path nor a text");
+  if (options.opt_level > 3)
+    return userError("expected an opt_level of -1 to 3, found " +
+                     std::to_string(options.opt_level));
   driver::CompileRequest request;
   request.source.path = options.path ? options.path : "model.nn";
   if (options.text)
@@ -63,24 +52,13 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
 
 extern "C" nncc_status nncc_jit_compile(const nncc_jit_options *options,
                                         nncc_jit_program **program) {
-  *program = nullptr;
-  try {
-    *program = new nncc_jit_program;
-    nncc_jit_options given{};
-    if (options)
-      std::memcpy(&given, options, std::min<size_t>(options->size, sizeof given));
-    Result<void> result = compile(given, **program);
-    if (result)
-      return NNCC_OK;
-    (*program)->error = std::move(result.error().message);
-    return statusOf(result.error().kind);
-  } catch (const std::bad_alloc &) {
+  *program = new (std::nothrow) nncc_jit_program;
+  if (!*program)
     return NNCC_ENVIRONMENT_ERROR;
-  } catch (const std::exception &exception) {
-    if (*program)
-      (*program)->error = exception.what();
-    return NNCC_INTERNAL_ERROR;
-  }
+  return rt::guarded((*program)->error, [&]() -> Result<void> {
+    Result<nncc_jit_options> given = rt::readSized(options);
+    return given ? compile(*given, **program) : given.error();
+  });
 }
 
 extern "C" const char *nncc_jit_error(const nncc_jit_program *program) {

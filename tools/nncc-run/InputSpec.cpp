@@ -94,6 +94,30 @@ void appendValue(std::vector<std::byte> &data, DType dtype, double value) {
 
 bool isFloat(DType dtype) { return dtype <= DType::F64; }
 
+/// Integers are taken as such: a double does not hold all of 64 bits, and a value out of range has
+/// no defined conversion.
+bool appendInteger(std::vector<std::byte> &data, DType dtype, std::string_view word) {
+  auto appendAs = [&]<typename T>(T) {
+    T value;
+    if (!parseNumber(word, value))
+      return false;
+    append(data, value);
+    return true;
+  };
+  switch (dtype) {
+  case DType::I8:
+    return appendAs(int8_t());
+  case DType::I32:
+    return appendAs(int32_t());
+  case DType::I64:
+    return appendAs(int64_t());
+  case DType::Bool:
+    return (word == "0" || word == "1") && appendAs(uint8_t());
+  default:
+    return appendAs(uint8_t());
+  }
+}
+
 /// "2x2xf32=1,2,3,4" behind the name; "f32=5" is a scalar.
 Result<rt::HostTensor> parseLiteral(const std::string &name, const std::string &text) {
   auto bad = [&](const std::string &what) {
@@ -123,9 +147,12 @@ Result<rt::HostTensor> parseLiteral(const std::string &name, const std::string &
     return bad(fmt::format("{} values for a shape of {}", values.size(), count.getOr(-1)));
   for (std::string_view word : values) {
     double value;
-    if (!parseNumber(word, value))
-      return bad(fmt::format("'{}' is not a number", word));
-    appendValue(tensor.data, *dtype, value);
+    bool isRead = isFloat(*dtype) ? parseNumber(word, value)
+                                  : appendInteger(tensor.data, *dtype, word);
+    if (!isRead)
+      return bad(fmt::format("'{}' is not a value of type {}", word, nameOf(*dtype)));
+    if (isFloat(*dtype))
+      appendValue(tensor.data, *dtype, value);
   }
   return tensor;
 }
@@ -161,6 +188,16 @@ std::string listInputs(const nncc_model_info &info) {
   return text;
 }
 
+/// Before anything is made of that size.
+Result<void> checkRange(const nncc_dim_info &dim, int64_t value, const std::string &flag) {
+  if (value >= dim.min && value <= dim.max)
+    return {};
+  return userError(dim.max == INT64_MAX
+                       ? fmt::format("{}: {} must be at least {}", flag, dim.name, dim.min)
+                       : fmt::format("{}: {} must be in the range {}..{}", flag, dim.name, dim.min,
+                                     dim.max));
+}
+
 /// What --dim and --batch say; -1 for the others.
 Result<std::vector<int64_t>> requestedDims(const nncc_model_info &info,
                                            const InputRequest &request) {
@@ -183,11 +220,17 @@ Result<std::vector<int64_t>> requestedDims(const nncc_model_info &info,
     if (!parseNumber(spec->value, value) || value < 1)
       return userError(fmt::format("--dim {}: '{}' is not a positive number", text, spec->value));
     dims[index] = value;
+    if (auto checked = checkRange(info.dims[index], value, "--dim " + text); !checked)
+      return checked.error();
   }
   if (request.batch > 0) {
     bool found = false;
     for (size_t i = 0; i < info.dim_count && info.input_count && info.inputs[0].rank; ++i)
       if (std::string_view(info.inputs[0].shape[0].text) == info.dims[i].name) {
+        if (auto checked = checkRange(info.dims[i], request.batch,
+                                      fmt::format("--batch {}", request.batch));
+            !checked)
+          return checked.error();
         dims[i] = request.batch;
         found = true;
       }

@@ -15,7 +15,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 #include <unistd.h>
 
 using namespace nncc;
@@ -74,7 +81,7 @@ std::optional<double> parseSeconds(const std::string &text) {
   }
   std::string unit = text.substr(end);
   double factor = unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : unit == "s" || unit.empty() ? 1 : -1;
-  return value < 0 || factor < 0 ? std::nullopt : std::optional(value * factor);
+  return !(value >= 0 && std::isfinite(value)) || factor < 0 ? std::nullopt : std::optional(value * factor);
 }
 
 Result<std::vector<Runner::FileOfOutput>> Runner::parseFiles(const std::vector<std::string> &specs,
@@ -257,9 +264,11 @@ void addOptions(CLI::App &app, Options &options) {
       ->type_name("NAME=@y.npy")
       ->allow_extra_args(false);
   app.add_option("--rtol", options.tolerance.relative, "Relative tolerance of --expect")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--atol", options.tolerance.absolute, "Absolute tolerance of --expect")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--weights", options.loading.weights, "A safetensors file with the weights");
   app.add_option("--seed", options.loading.seed,
                  "Seed of the parameters of a model's text without weights");
@@ -292,6 +301,24 @@ bool isColored(const std::string &color) {
   return color == "always" || (color == "auto" && isatty(STDERR_FILENO) && !getenv("NO_COLOR"));
 }
 
+/// The run, and what it printed on its way to standard output.
+Result<ExitStatus> runGuarded(Options options) {
+  try {
+    Result<ExitStatus> result = Runner(std::move(options)).run();
+    if (std::fflush(stdout) != 0 && result)
+      return userError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return result;
+  } catch (const std::system_error &error) { // fmt::print
+    return userError(fmt::format("cannot write to standard output: {}", error.code().message()));
+  } catch (const std::bad_alloc &) {
+    return environmentError("out of memory");
+  } catch (const std::length_error &) {
+    return environmentError("out of memory");
+  } catch (const std::exception &exception) {
+    return internalError(exception.what());
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -304,7 +331,8 @@ int main(int argc, char **argv) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
   bool colored = isColored(options.color);
-  Result<ExitStatus> result = Runner(std::move(options)).run();
+  std::signal(SIGXFSZ, SIG_IGN); // a write beyond the limit on file sizes then fails with EFBIG
+  Result<ExitStatus> result = runGuarded(std::move(options));
   if (result)
     return *result;
   // Diagnostics of a compilation come with their own place and severity.

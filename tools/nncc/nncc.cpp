@@ -25,6 +25,7 @@
 #include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <unistd.h>
 
 namespace cl = llvm::cl;
@@ -180,19 +181,21 @@ std::string Driver::pathFor(llvm::StringRef extension) const {
                              : (llvm::sys::path::stem(inputPath) + "." + extension).str();
 }
 
+Result<void> writeToStdout(llvm::StringRef text) {
+  llvm::outs() << text;
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return {};
+  std::string reason = llvm::outs().error().message();
+  llvm::outs().clear_error(); // which would end the program later
+  return userError("cannot write to standard output: " + reason);
+}
+
 /// Text goes to standard output unless -o names a file.
 Result<void> Driver::write(llvm::StringRef contents, llvm::StringRef extension) const {
   bool toFile = !extension.empty() || (!outputPath.empty() && outputPath != "-");
-  if (!toFile || outputPath == "-") {
-    llvm::outs() << contents;
-    llvm::outs().flush();
-    if (llvm::outs().has_error()) {
-      std::string reason = llvm::outs().error().message();
-      llvm::outs().clear_error();
-      return environmentError("cannot write to standard output: " + reason);
-    }
-    return {};
-  }
+  if (!toFile || outputPath == "-")
+    return writeToStdout(contents);
   return rt::writeFileAtomically(pathFor(extension), {contents.data(), contents.size()});
 }
 
@@ -306,8 +309,7 @@ Result<void> Driver::emitSharedObject() {
   auto text = reportMemory(first.program, first.object.size(), compiled->weights.size());
   if (!text)
     return text.error();
-  llvm::outs() << *text;
-  return {};
+  return writeToStdout(*text);
 }
 
 Result<void> Driver::run() {
@@ -376,6 +378,7 @@ int main(int argc, char **argv) {
   llvm::setBugReportMsg("");
   llvm::InitLLVM init(argc, argv);
   llvm::sys::AddSignalHandler(exitAsBug, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN); // a write beyond the limit on file sizes then fails with EFBIG
   std::optional<CommandLine> line = takeColor(argc, argv);
   if (!line)
     return tools::kUsage;

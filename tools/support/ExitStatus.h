@@ -1,4 +1,6 @@
-// The exit statuses of all programs, and which one an error leads to.
+// The exit statuses of all programs, and which one an error leads to. What the user named (models,
+// data, weights, outputs that cannot be written, a full disk) counts as his input and ends with 1;
+// what no other arguments would mend (libraries, memory, threads, the device) with 4.
 #pragma once
 
 #include "support/Error.h"
@@ -7,10 +9,10 @@ namespace nncc::tools {
 
 enum ExitStatus : int {
   kDone = 0,
-  kBadInput = 1,    ///< the model or the data is wrong
+  kBadInput = 1,    ///< the model or the data is wrong, or an output cannot be written
   kUsage = 2,       ///< the command line is wrong
   kMismatch = 3,    ///< a comparison failed
-  kEnvironment = 4, ///< a file, a library, the device or memory
+  kEnvironment = 4, ///< a library, the device, threads or memory
   kBug = 70,        ///< a bug in nncc (EX_SOFTWARE)
 };
 

@@ -2,9 +2,15 @@
 
 #include "tools/support/Model.h"
 #include "nncc/jit.h"
+#include "runtime/File.h"
+#include "support/CheckedSize.h"
 
+#include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <filesystem>
+#include <link.h>
 
 using namespace nncc;
 using namespace nncc::tools;
@@ -19,6 +25,32 @@ static Error errorOf(nncc_status status, const char *message) {
   default:
     return internalError(text);
   }
+}
+
+/// The system's loader maps what the headers of a file promise and dies when it is not there, so
+/// that is checked first.
+static Result<void> checkSharedObject(const std::string &path) {
+  auto mapped = rt::MappedFile::open(path);
+  if (!mapped)
+    return mapped.error();
+  std::span<const std::byte> bytes = mapped->bytes();
+  ElfW(Ehdr) header;
+  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+    return userError("'" + path + "' is not a compiled model: it is not a shared object");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  auto endOf = [](CheckedSize offset, CheckedSize size) { return (offset + size).getOr(INT64_MAX); };
+  int64_t sizeBytes = static_cast<int64_t>(bytes.size());
+  int64_t needed = endOf(header.e_phoff, CheckedSize(header.e_phnum) * sizeof(ElfW(Phdr)));
+  for (size_t i = 0, count = needed <= sizeBytes ? header.e_phnum : 0; i < count; ++i) {
+    ElfW(Phdr) segment;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    needed = std::max(needed, endOf(segment.p_offset, segment.p_filesz));
+  }
+  if (needed > sizeBytes)
+    return userError("'" + path + "' is truncated: its segments need " + std::to_string(needed) +
+                     " bytes, found " + std::to_string(sizeBytes) +
+                     "; copy or compile the model again");
+  return {};
 }
 
 static Result<Library> openLibrary(const std::string &path) {
@@ -53,6 +85,8 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     return userError("cannot open " + path + ": no such file");
 
   if (path.ends_with(".so")) {
+    if (auto checked = checkSharedObject(path); !checked)
+      return checked.error();
     // dlopen takes a name without a slash for a library of the system.
     auto library = openLibrary(path.find('/') == std::string::npos ? "./" + path : path);
     if (!library)

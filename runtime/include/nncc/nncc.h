@@ -44,8 +44,8 @@ extern "C" {
 typedef int32_t nncc_status;
 enum {
   NNCC_OK = 0,
-  NNCC_USER_ERROR = 1,        /* wrong data or arguments */
-  NNCC_ENVIRONMENT_ERROR = 2, /* a file, the CPU, threads or memory */
+  NNCC_USER_ERROR = 1,        /* wrong data, arguments or files */
+  NNCC_ENVIRONMENT_ERROR = 2, /* the CPU, threads or memory */
   NNCC_INTERNAL_ERROR = 3     /* a bug in nncc */
 };
 
@@ -191,7 +191,8 @@ struct nncc_api {
                       nncc_plan_info *plan);
 
   /* Borrows the tensors for the time of the call. Inputs and outputs in the order of
-   * nncc_model_info; CPU memory, compact row-major. options may be NULL. */
+   * nncc_model_info; CPU memory, compact row-major; no output may share memory with an input or
+   * another output. options may be NULL. */
   nncc_status (*run)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
                      const DLTensor *outputs, size_t output_count, const nncc_run_options *options);
 

@@ -169,7 +169,7 @@ TEST_F(LinkSharedTest, FailureNamesTheReasonAndLeavesNothing) {
 #endif
   auto unwritable = linkShared({objects, {NNCC_RUNTIME_ARCHIVE}, path("no/such/folder/model.so")});
   ASSERT_FALSE(unwritable);
-  EXPECT_EQ(unwritable.error().kind, ErrorKind::Environment);
+  EXPECT_EQ(unwritable.error().kind, ErrorKind::User);
   EXPECT_NE(unwritable.error().message.find("no/such/folder/model.so"), std::string::npos);
 
   auto noArchive = linkShared({objects, {path("libnothing.a")}, path("model.so")});

@@ -143,6 +143,14 @@ TEST_F(Api, FollowsDLPackOffsetsAndStrides) {
   ASSERT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_OK) << lastError();
   t.expectRight(t.logits.data());
 
+  // Nothing lies between the elements of a tensor without any, whatever its strides.
+  Tensors empty(7);
+  empty.imageShape[0] = 0;
+  int64_t odd[] = {9, 2};
+  empty.inputs[0].strides = odd;
+  EXPECT_EQ(api.run(instance, empty.inputs, 2, empty.outputs, 2, nullptr), NNCC_USER_ERROR);
+  EXPECT_NE(lastError().find("dim 0 must be in the range"), std::string::npos) << lastError();
+
   int64_t transposed[] = {1, 7};
   t.inputs[0].strides = transposed;
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
@@ -297,6 +305,43 @@ TEST_F(Api, TakesLargeBlocksFromTheCallersAllocator) {
   api.destroy_instance(own);
   api.destroy_model(other);
   EXPECT_EQ(allocator.liveBytes, 0);
+}
+
+TEST_F(Api, RefusesHalfAnAllocatorAndAParallelForWithoutLanes) {
+  CountingAllocator allocator;
+  nncc_model_options options{};
+  options.size = sizeof(options);
+  options.allocator = {&CountingAllocator::allocate, nullptr, &allocator};
+  nncc_model *other = nullptr;
+  EXPECT_EQ(api.create_model(&api, &options, &other), NNCC_USER_ERROR);
+  EXPECT_STREQ(api.model_error(other),
+               "expected both functions of the allocator or neither, found only allocate");
+  api.destroy_model(other);
+  options.allocator = {};
+  options.parallel_for.run = [](void *, int64_t, void (*)(void *, int64_t), void *) {};
+  EXPECT_EQ(api.create_model(&api, &options, &other), NNCC_USER_ERROR);
+  EXPECT_STREQ(api.model_error(other), "expected a parallel_for with lanes >= 1, found 0");
+  api.destroy_model(other);
+}
+
+// What a callback of the caller throws is not known here, and must not cross the interface.
+TEST_F(Api, LetsNoExceptionOut) {
+  nncc_model_options options{};
+  options.size = sizeof(options);
+  options.log = [](void *, const char *) { throw 7; };
+  nncc_model *other = nullptr;
+  EXPECT_EQ(api.create_model(&api, &options, &other), NNCC_INTERNAL_ERROR);
+  EXPECT_STREQ(api.model_error(other), "an exception of an unknown type was thrown");
+  api.destroy_model(other);
+}
+
+TEST_F(Api, ACallWithoutAnInstanceIsAnError) {
+  Tensors t(7);
+  EXPECT_EQ(api.run(nullptr, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
+  EXPECT_EQ(api.set_profiling(nullptr, 1), NNCC_USER_ERROR);
+  nncc_plan_info plan{};
+  plan.size = sizeof(plan);
+  EXPECT_EQ(api.plan(nullptr, nullptr, 0, &plan), NNCC_USER_ERROR);
 }
 
 TEST_F(Api, AnswersQuestionsWithoutWeights) {

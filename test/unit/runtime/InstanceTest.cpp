@@ -261,7 +261,7 @@ TEST(Instance, RefusesWeightsThatAreNotThereOrOfAnotherBuild) {
   testmodel::Model without;
   EXPECT_EQ(loadError(without.descriptor).message,
             "model 'Small' was compiled without weights; name a safetensors file with its weights");
-  EXPECT_EQ(loadError(without.descriptor, "/no/such/file").kind, ErrorKind::Environment);
+  EXPECT_EQ(loadError(without.descriptor, "/no/such/file").kind, ErrorKind::User);
   testmodel::Model other(testmodel::preparedImage("b2"));
   EXPECT_NE(loadError(other.descriptor)
                 .message.find("were prepared for another build of the model (b2, expected b1)"),
@@ -349,6 +349,31 @@ TEST(Instance, CopiesResultsThatLieElsewhere) {
   EXPECT_EQ(again, call.logits);
   EXPECT_EQ(image, call.image);
   EXPECT_EQ(bias, testmodel::bias());
+}
+
+TEST(Instance, RefusesOutputsThatShareMemory) {
+  testmodel::Model model(testmodel::parameterImage());
+  std::unique_ptr<Instance> instance = makeInstance(load(model));
+  const EntryPoint &infer = *instance->model().program().findEntryPoint("infer");
+  Call call(4);
+  // The last row of the input is the first of the logits.
+  std::vector<TensorView> outputs = call.outputs();
+  outputs[0].data = call.image.data() + call.image.size() - 1;
+  Result<void> ran = instance->run(infer, call.inputs(), outputs, {});
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().message, "output \"logits\" shares memory with input \"image\"; give it "
+                                 "memory of its own");
+  outputs = call.outputs();
+  outputs[1].data = call.logits.data() + 2;
+  ran = instance->run(infer, call.inputs(), outputs, {});
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().message, "output \"picked\" shares memory with output \"logits\"; give it "
+                                 "memory of its own");
+  // Neighbours share nothing.
+  std::vector<float> both(call.logits.size() + call.picked.size());
+  outputs[0].data = both.data();
+  outputs[1].data = both.data() + call.logits.size();
+  EXPECT_TRUE(instance->run(infer, call.inputs(), outputs, {}));
 }
 
 TEST(Instance, RefusesDimsOutOfRange) {

@@ -106,6 +106,13 @@ TEST(Safetensors, RefusesWhatTheFormatForbids) {
                "an object has no place here");
   EXPECT_ERROR(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1})", 4),
                "unknown field \"x\"");
+  EXPECT_ERROR(one(R"({"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})", 4),
+               "entry 't': the field \"dtype\" occurs twice");
+  EXPECT_ERROR(one(R"({"dtype":"F32","shape":[2],"shape":[1],"data_offsets":[0,4]})", 4),
+               "entry 't': the field \"shape\" occurs twice");
+  EXPECT_ERROR(fileWith(R"({"__metadata__":{},"__metadata__":{}})", ""),
+               "entry '__metadata__': it occurs twice");
+  EXPECT_ERROR(fileWith("{\"\xff\":{}}", ""), "not valid JSON at byte");
   EXPECT_ERROR(one("3", 4), "entry 't': a number has no place here");
   EXPECT_ERROR(one("null", 4), "null has no place");
 }

@@ -26,6 +26,16 @@ void compileOnce() {
   EXPECT_EQ(compile(&options, &program), NNCC_OK) << error(program);
   EXPECT_NE(api(program), nullptr);
   destroy(program);
+
+  options.opt_level = 4;
+  EXPECT_EQ(compile(&options, &program), NNCC_USER_ERROR);
+  EXPECT_STREQ(error(program), "expected an opt_level of -1 to 3, found 4");
+  destroy(program);
+  options.size = 0;
+  EXPECT_EQ(compile(&options, &program), NNCC_USER_ERROR);
+  EXPECT_STREQ(error(program),
+               "an options struct has size 0; set its size field to sizeof(the struct)");
+  destroy(program);
   dlclose(library);
 }
 
