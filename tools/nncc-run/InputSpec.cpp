@@ -2,6 +2,7 @@
 
 #include "tools/nncc-run/InputSpec.h"
 #include "runtime/Npy.h"
+#include "tools/nncc-run/Image.h"
 #include "runtime/SizeExpr.h"
 #include "runtime/Tensor.h"
 
@@ -155,6 +156,36 @@ Result<rt::HostTensor> parseLiteral(const std::string &name, const std::string &
       appendValue(tensor.data, *dtype, value);
   }
   return tensor;
+}
+
+/// An image for an input of shape [N, C, H, W] or [C, H, W]. Extents that are dims take those of the
+/// image; the others have to be its own: how an image is scaled or cut decides on the result, so
+/// that is not done here.
+Result<rt::HostTensor> readImageInput(const nncc_tensor_info &input, const std::string &path) {
+  auto bad = [&](const std::string &what) {
+    return userError(
+        fmt::format("--input {}=@{}: input '{}' is {}; {}", input.name, path, input.name,
+                    input.type_text, what));
+  };
+  std::optional<DType> dtype = fromDLPack(input.dtype);
+  bool hasBatch = input.rank == 4;
+  if ((input.rank != 3 && !hasBatch) || (dtype != DType::F32 && dtype != DType::U8))
+    return bad("an image needs one of type f32 or u8 and shape [N, C, H, W] or [C, H, W]; give it "
+               "as an .npy file");
+  const nncc_extent *chw = input.shape + hasBatch;
+  if (chw[0].value != 1 && chw[0].value != 3)
+    return bad("an image has 1 channel (grey) or 3 (red, green, blue); give it as an .npy file");
+  auto image = readImage(path, {static_cast<int>(chw[0].value), *dtype});
+  if (!image)
+    return image.error();
+  for (int d : {1, 2})
+    if (chw[d].value >= 0 && chw[d].value != image->shape[d])
+      return bad(fmt::format("the image has {} x {} pixels (width x height), expected {} x {}; "
+                             "scale or cut it first, as the model was trained",
+                             image->shape[2], image->shape[1], chw[2].text, chw[1].text));
+  if (hasBatch)
+    image->shape.insert(image->shape.begin(), 1);
+  return image;
 }
 
 /// Floats from a normal distribution, integers 0 or 1: small enough to index any table.
@@ -353,7 +384,10 @@ Result<std::vector<rt::HostTensor>> tools::makeInputs(const nncc_model_info &inf
       seeds[i] = seed;
       continue;
     }
-    auto tensor = value[0] == '@' ? rt::readNpy(value.substr(1)) : parseLiteral(input.name, value);
+    bool isFile = value[0] == '@';
+    auto tensor = isFile && isImagePath(value) ? readImageInput(input, value.substr(1))
+                  : isFile                     ? rt::readNpy(value.substr(1))
+                                               : parseLiteral(input.name, value);
     if (!tensor)
       return tensor.error();
     inferDims(info, input, tensor->shape, *dims);

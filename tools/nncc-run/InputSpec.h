@@ -11,14 +11,14 @@
 namespace nncc::tools {
 
 struct InputRequest {
-  std::vector<std::string> inputs; ///< NAME=@x.npy, NAME=random[:SEED], NAME=2x2xf32=1,2,3,4
+  std::vector<std::string> inputs; ///< as kInputSyntax says
   std::vector<std::string> dims;   ///< NAME=8
   int64_t batch = 0;               ///< 0: not given
   bool randomWhenMissing = false;  ///< for benchmarks
 };
 
 inline constexpr const char *kInputSyntax =
-    "NAME=@file.npy, NAME=random[:SEED] or NAME=2x2xf32=1,2,3,4";
+    "NAME=@file.npy, NAME=@image.png (or .jpg), NAME=random[:SEED] or NAME=2x2xf32=1,2,3,4";
 
 /// Tensors in the order of the model's inputs. All mistakes are user errors.
 Result<std::vector<rt::HostTensor>> makeInputs(const nncc_model_info &info,
