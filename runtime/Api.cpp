@@ -38,16 +38,20 @@ template <typename T> Result<void> writeSized(T *target, T value) {
   return {};
 }
 
-/// As rt::guarded; a call without an instance has nowhere to leave a text.
-template <typename Body> nncc_status guarded(nncc_instance *self, Body body) {
-  return self ? rt::guarded(self->error, body) : NNCC_USER_ERROR;
+/// As rt::guarded, for calls that need an instance that works.
+template <typename Body> nncc_status guardedCall(nncc_instance *self, Body body) {
+  if (!self)
+    return NNCC_USER_ERROR; // with nowhere to leave a text
+  return guarded(self->error, [&]() -> Result<void> {
+    return self->instance ? body() : userError("the instance could not be created");
+  });
 }
 
 nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nncc_model **model) {
   *model = new (std::nothrow) nncc_model;
   if (!*model)
     return NNCC_ENVIRONMENT_ERROR;
-  return rt::guarded((*model)->error, [&]() -> Result<void> {
+  return guarded((*model)->error, [&]() -> Result<void> {
     Result<nncc_model_options> read = readSized(given);
     if (!read)
       return read.error();
@@ -101,7 +105,7 @@ nncc_status createInstance(const nncc_model *model, const nncc_instance_options 
   *instance = new (std::nothrow) nncc_instance;
   if (!*instance)
     return NNCC_ENVIRONMENT_ERROR;
-  return guarded(*instance, [&]() -> Result<void> {
+  return guarded((*instance)->error, [&]() -> Result<void> {
     Result<nncc_instance_options> read = readSized(given);
     if (!read)
       return read.error();
@@ -135,17 +139,9 @@ const char *instanceError(const nncc_instance *instance) {
   return instance ? instance->error.c_str() : "out of memory";
 }
 
-Result<void> checkUsable(const nncc_instance &self) {
-  if (!self.instance)
-    return userError("the instance could not be created");
-  return {};
-}
-
 nncc_status plan(nncc_instance *self, const int64_t *dims, size_t dimCount,
                  nncc_plan_info *target) {
-  return guarded(self, [&]() -> Result<void> {
-    if (Result<void> usable = checkUsable(*self); !usable)
-      return usable;
+  return guardedCall(self, [&]() -> Result<void> {
     Result<const BoundEntry *> bound = self->instance->bind(*self->infer, {dims, dimCount});
     if (!bound)
       return bound.error();
@@ -186,23 +182,35 @@ Result<std::span<std::byte>> workspaceOf(const nncc_run_options *given) {
                               options->workspace ? options->workspace_bytes : 0);
 }
 
+/// What both kinds of run are given.
+struct RunArguments {
+  std::span<std::byte> workspace;
+  std::vector<TensorView> inputs;
+};
+
+Result<RunArguments> readArguments(const nncc_instance &self, const DLTensor *inputs,
+                                   size_t inputCount, const nncc_run_options *options) {
+  Result<std::span<std::byte>> workspace = workspaceOf(options);
+  if (!workspace)
+    return workspace.error();
+  Result<std::vector<TensorView>> views =
+      viewAll(self, inputs, inputCount, self.infer->inputs, "input");
+  if (!views)
+    return views.error();
+  return RunArguments{*workspace, std::move(*views)};
+}
+
 nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                 const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
-  return guarded(self, [&]() -> Result<void> {
-    if (Result<void> usable = checkUsable(*self); !usable)
-      return usable;
-    Result<std::span<std::byte>> workspace = workspaceOf(given);
-    if (!workspace)
-      return workspace.error();
-    Result<std::vector<TensorView>> in =
-        viewAll(*self, inputs, inputCount, self->infer->inputs, "input");
-    if (!in)
-      return in.error();
+  return guardedCall(self, [&]() -> Result<void> {
+    Result<RunArguments> arguments = readArguments(*self, inputs, inputCount, given);
+    if (!arguments)
+      return arguments.error();
     Result<std::vector<TensorView>> out =
         viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
     if (!out)
       return out.error();
-    return self->instance->run(*self->infer, *in, *out, *workspace);
+    return self->instance->run(*self->infer, arguments->inputs, *out, arguments->workspace);
   });
 }
 
@@ -215,17 +223,11 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
                         DLManagedTensorVersioned **outputs, size_t outputCount,
                         const nncc_run_options *given) {
   std::fill_n(outputs, outputCount, nullptr);
-  return guarded(self, [&]() -> Result<void> {
-    if (Result<void> usable = checkUsable(*self); !usable)
-      return usable;
-    Result<std::span<std::byte>> workspace = workspaceOf(given);
-    if (!workspace)
-      return workspace.error();
-    Result<std::vector<TensorView>> in =
-        viewAll(*self, inputs, inputCount, self->infer->inputs, "input");
-    if (!in)
-      return in.error();
-    Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, *in);
+  return guardedCall(self, [&]() -> Result<void> {
+    Result<RunArguments> arguments = readArguments(*self, inputs, inputCount, given);
+    if (!arguments)
+      return arguments.error();
+    Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, arguments->inputs);
     if (!bound)
       return bound.error();
     const Program &program = self->instance->model().program();
@@ -245,7 +247,8 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
     if (outputCount != holders.size())
       return userError("model '" + program.modelName + "' gives " + std::to_string(holders.size()) +
                        " outputs, found room for " + std::to_string(outputCount));
-    Result<void> ran = self->instance->run(*self->infer, *in, views, *workspace);
+    Result<void> ran =
+        self->instance->run(*self->infer, arguments->inputs, views, arguments->workspace);
     for (size_t i = 0; ran && i < holders.size(); ++i)
       outputs[i] = holders[i].release();
     return ran;
@@ -253,18 +256,14 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
 }
 
 nncc_status setProfiling(nncc_instance *self, int32_t on) {
-  return guarded(self, [&]() -> Result<void> {
-    Result<void> usable = checkUsable(*self);
-    if (usable)
-      self->instance->setProfiling(on != 0);
-    return usable;
+  return guardedCall(self, [&]() -> Result<void> {
+    self->instance->setProfiling(on != 0);
+    return {};
   });
 }
 
 nncc_status stepProfile(nncc_instance *self, size_t step, nncc_step_profile *target) {
-  return guarded(self, [&]() -> Result<void> {
-    if (Result<void> usable = checkUsable(*self); !usable)
-      return usable;
+  return guardedCall(self, [&]() -> Result<void> {
     std::span<const StepTimes> times = self->instance->timesOf(*self->infer);
     const BoundEntry *bound = self->instance->lastBinding();
     if (!bound || times.empty())

@@ -7,13 +7,6 @@
 namespace nncc::rt {
 namespace {
 
-constexpr DType kAllTypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8,
-                               DType::U8,  DType::I32, DType::I64,  DType::Bool};
-
-bool equal(DLDataType a, DLDataType b) {
-  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
-
 bool isCompact(const DLTensor &tensor) {
   if (!tensor.strides)
     return true;
@@ -65,6 +58,15 @@ DLDataType toDLDataType(DType type) {
   return make(kDLOpaqueHandle);
 }
 
+std::optional<DType> fromDLDataType(DLDataType type) {
+  for (int i = 0; i <= static_cast<int>(DType::Bool); ++i) {
+    DLDataType candidate = toDLDataType(static_cast<DType>(i));
+    if (candidate.code == type.code && candidate.bits == type.bits && candidate.lanes == type.lanes)
+      return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
 Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::string &name) {
   auto fail = [&](const std::string &what) {
     return userError(std::string(role) + " \"" + name + "\": " + what);
@@ -74,20 +76,16 @@ Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::s
                 std::to_string(static_cast<int>(tensor.device.device_type)));
   if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
     return fail("its shape is missing");
-  TensorView view;
-  bool known = false;
-  for (DType type : kAllTypes)
-    if (equal(toDLDataType(type), tensor.dtype)) {
-      view.dtype = type;
-      known = true;
-    }
-  if (!known)
+  std::optional<DType> dtype = fromDLDataType(tensor.dtype);
+  if (!dtype)
     return fail("unknown DLPack element type (code " + std::to_string(tensor.dtype.code) + ", " +
                 std::to_string(tensor.dtype.bits) + " bits, " + std::to_string(tensor.dtype.lanes) +
                 " lanes)");
   if (!isCompact(tensor))
     return fail(
         "expected a compact row-major tensor, found other strides; make it contiguous first");
+  TensorView view;
+  view.dtype = *dtype;
   view.shape = {tensor.shape, static_cast<size_t>(tensor.ndim)};
   view.data = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
   return view;

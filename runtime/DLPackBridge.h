@@ -5,9 +5,13 @@
 #include "runtime/Memory.h"
 #include "runtime/Tensor.h"
 
+#include <optional>
+
 namespace nncc::rt {
 
 DLDataType toDLDataType(DType type);
+/// Nothing for a type that nncc does not know.
+std::optional<DType> fromDLDataType(DLDataType type);
 
 /// `role` and `name` ("input", "image") stand in the message of a user error: a device other than
 /// the CPU, a type that nncc does not know, a tensor that is not compact.

@@ -1,6 +1,7 @@
 // Inputs from the command line; see InputSpec.h.
 
 #include "tools/nncc-run/InputSpec.h"
+#include "runtime/DLPackBridge.h"
 #include "runtime/Npy.h"
 #include "tools/nncc-run/Image.h"
 #include "runtime/SizeExpr.h"
@@ -167,7 +168,7 @@ Result<rt::HostTensor> readImageInput(const nncc_tensor_info &input, const std::
         fmt::format("--input {}=@{}: input '{}' is {}; {}", input.name, path, input.name,
                     input.type_text, what));
   };
-  std::optional<DType> dtype = fromDLPack(input.dtype);
+  std::optional<DType> dtype = rt::fromDLDataType(input.dtype);
   bool hasBatch = input.rank == 4;
   if ((input.rank != 3 && !hasBatch) || (dtype != DType::F32 && dtype != DType::U8))
     return bad("an image needs one of type f32 or u8 and shape [N, C, H, W] or [C, H, W]; give it "
@@ -274,42 +275,12 @@ Result<std::vector<int64_t>> requestedDims(const nncc_model_info &info,
 
 } // namespace
 
-DLDataType tools::toDLPack(DType dtype) {
-  auto bits = static_cast<uint8_t>(8 * sizeBytesOf(dtype));
-  switch (dtype) {
-  case DType::F32:
-  case DType::F16:
-  case DType::F64:
-    return {kDLFloat, bits, 1};
-  case DType::BF16:
-    return {kDLBfloat, bits, 1};
-  case DType::I8:
-  case DType::I32:
-  case DType::I64:
-    return {kDLInt, bits, 1};
-  case DType::U8:
-    return {kDLUInt, bits, 1};
-  case DType::Bool:
-    return {kDLBool, bits, 1};
-  }
-  return {};
-}
-
-std::optional<DType> tools::fromDLPack(DLDataType dtype) {
-  for (int i = 0; i <= static_cast<int>(DType::Bool); ++i) {
-    DLDataType candidate = toDLPack(static_cast<DType>(i));
-    if (candidate.code == dtype.code && candidate.bits == dtype.bits && dtype.lanes == 1)
-      return static_cast<DType>(i);
-  }
-  return std::nullopt;
-}
-
 DLTensor tools::describe(rt::HostTensor &tensor) {
   DLTensor described{};
   described.data = tensor.data.data();
   described.device = {kDLCPU, 0};
   described.ndim = static_cast<int32_t>(tensor.shape.size());
-  described.dtype = toDLPack(tensor.dtype);
+  described.dtype = rt::toDLDataType(tensor.dtype);
   described.shape = tensor.shape.data();
   return described;
 }
@@ -402,7 +373,7 @@ Result<std::vector<rt::HostTensor>> tools::makeInputs(const nncc_model_info &inf
     if (!seeds[i])
       continue;
     const nncc_tensor_info &input = info.inputs[i];
-    std::optional<DType> dtype = fromDLPack(input.dtype);
+    std::optional<DType> dtype = rt::fromDLDataType(input.dtype);
     auto shape = shapeFor(info, input, *dims);
     if (!dtype || !shape)
       return userError(

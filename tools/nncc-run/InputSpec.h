@@ -27,9 +27,6 @@ Result<std::vector<rt::HostTensor>> makeInputs(const nncc_model_info &info,
 /// Borrows the tensor, which has to stay.
 DLTensor describe(rt::HostTensor &tensor);
 
-DLDataType toDLPack(DType dtype);
-std::optional<DType> fromDLPack(DLDataType dtype);
-
 /// Values of the named dims that these inputs imply, in the model's order.
 std::vector<int64_t> dimsOf(const nncc_model_info &info, std::span<const rt::HostTensor> inputs);
 

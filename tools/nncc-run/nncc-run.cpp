@@ -1,6 +1,7 @@
 // nncc-run: runs, checks, times and profiles a compiled model. Links the runtime's readers only; a
 // model's text is compiled by libnncc_jit.so, which is loaded when it is needed.
 
+#include "runtime/DLPackBridge.h"
 #include "runtime/File.h"
 #include "runtime/Npy.h"
 #include "runtime/TaskPool.h"
@@ -107,7 +108,7 @@ Result<std::vector<Runner::FileOfOutput>> Runner::parseFiles(const std::vector<s
 Result<void> Runner::makeOutputs(const nncc_model_info &info) {
   std::vector<int64_t> dims = dimsOf(info, inputs);
   for (size_t i = 0; i < info.output_count; ++i) {
-    std::optional<DType> dtype = fromDLPack(info.outputs[i].dtype);
+    std::optional<DType> dtype = rt::fromDLDataType(info.outputs[i].dtype);
     auto shape = shapeFor(info, info.outputs[i], dims);
     if (!dtype || !shape)
       return userError(fmt::format("output '{}' ({}) is too large for these dims",

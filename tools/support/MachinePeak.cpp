@@ -8,12 +8,6 @@
 #include <cstdint>
 #include <thread>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 using namespace nncc::tools;
 
 namespace {
@@ -27,70 +21,43 @@ struct FmaLoop {
   double flopsPerCall;
 };
 
-// Each loop keeps as many independent accumulators as hide the latency of two FMA units and fit the
-// registers. The empty asm statement stops the compiler from computing the sum in closed form and
-// from leaving registers.
+/// Vectors of so many bytes.
+template <size_t kBytes> struct FloatVector {
+  typedef float Type __attribute__((vector_size(kBytes)));
+};
+
+// A loop keeps as many independent accumulators (chains) as hide the latency of two FMA units and
+// fit the registers. The empty asm statement stops the compiler from computing the sum in closed
+// form and from leaving registers, whose class its constraint names. A macro, since a template
+// cannot take an instruction set as an argument.
+#define NNCC_FMA_LOOP(name, instructionSet, target, sizeBytes, kChains, registerClass)             \
+  target float run##name() {                                                                       \
+    using Vector = FloatVector<sizeBytes>::Type;                                                   \
+    Vector sums[kChains];                                                                          \
+    const Vector factor = Vector{} + 0.999f, addend = Vector{} + 0.001f;                           \
+    for (Vector & sum : sums)                                                                      \
+      sum = Vector{} + 1.0f;                                                                       \
+    for (int64_t round = 0; round < kRounds; ++round) {                                            \
+      _Pragma("GCC unroll 24") for (int i = 0; i < kChains; ++i) {                                 \
+        sums[i] = sums[i] * factor + addend;                                                       \
+        asm volatile("" : "+" registerClass(sums[i]));                                             \
+      }                                                                                            \
+    }                                                                                              \
+    Vector total = sums[0];                                                                        \
+    for (int i = 1; i < kChains; ++i)                                                              \
+      total += sums[i];                                                                            \
+    return total[0];                                                                               \
+  }                                                                                                \
+  constexpr FmaLoop k##name = {instructionSet, run##name,                                          \
+                               2.0 * (sizeBytes / sizeof(float)) * kChains * kRounds};
 
 #if defined(__x86_64__)
 
-__attribute__((target("avx512f"))) float runAvx512() {
-  constexpr int kChains = 24;
-  __m512 sums[kChains], factor = _mm512_set1_ps(0.999f), addend = _mm512_set1_ps(0.001f);
-  for (__m512 &sum : sums)
-    sum = _mm512_set1_ps(1);
-  for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) {
-      sums[i] = _mm512_fmadd_ps(sums[i], factor, addend);
-      asm volatile("" : "+v"(sums[i]));
-    }
-  }
-  __m512 total = sums[0];
-  for (int i = 1; i < kChains; ++i)
-    total = _mm512_add_ps(total, sums[i]);
-  return _mm512_cvtss_f32(total);
-}
-
-__attribute__((target("avx2,fma"))) float runAvx2() {
-  constexpr int kChains = 12;
-  __m256 sums[kChains], factor = _mm256_set1_ps(0.999f), addend = _mm256_set1_ps(0.001f);
-  for (__m256 &sum : sums)
-    sum = _mm256_set1_ps(1);
-  for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      sums[i] = _mm256_fmadd_ps(sums[i], factor, addend);
-      asm volatile("" : "+x"(sums[i]));
-    }
-  }
-  __m256 total = sums[0];
-  for (int i = 1; i < kChains; ++i)
-    total = _mm256_add_ps(total, sums[i]);
-  return _mm256_cvtss_f32(total);
-}
-
-float runSse2() {
-  constexpr int kChains = 12;
-  __m128 sums[kChains], factor = _mm_set1_ps(0.999f), addend = _mm_set1_ps(0.001f);
-  for (__m128 &sum : sums)
-    sum = _mm_set1_ps(1);
-  for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      sums[i] = _mm_add_ps(_mm_mul_ps(sums[i], factor), addend);
-      asm volatile("" : "+x"(sums[i]));
-    }
-  }
-  __m128 total = sums[0];
-  for (int i = 1; i < kChains; ++i)
-    total = _mm_add_ps(total, sums[i]);
-  return _mm_cvtss_f32(total);
-}
+NNCC_FMA_LOOP(Avx512, "AVX-512", __attribute__((target("avx512f"))), 64, 24, "v")
+NNCC_FMA_LOOP(Avx2, "AVX2", __attribute__((target("avx2,fma"))), 32, 12, "x")
+NNCC_FMA_LOOP(Sse2, "SSE2 without FMA", , 16, 12, "x")
 
 const FmaLoop &fmaLoop() {
-  static constexpr FmaLoop kAvx512 = {"AVX-512", runAvx512, 2.0 * 16 * 24 * kRounds};
-  static constexpr FmaLoop kAvx2 = {"AVX2", runAvx2, 2.0 * 8 * 12 * kRounds};
-  static constexpr FmaLoop kSse2 = {"SSE2 without FMA", runSse2, 2.0 * 4 * 12 * kRounds};
   if (__builtin_cpu_supports("avx512f"))
     return kAvx512;
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? kAvx2 : kSse2;
@@ -98,28 +65,9 @@ const FmaLoop &fmaLoop() {
 
 #elif defined(__aarch64__)
 
-float runNeon() {
-  constexpr int kChains = 24;
-  float32x4_t sums[kChains], factor = vdupq_n_f32(0.999f), addend = vdupq_n_f32(0.001f);
-  for (float32x4_t &sum : sums)
-    sum = vdupq_n_f32(1);
-  for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 24
-    for (int i = 0; i < kChains; ++i) {
-      sums[i] = vfmaq_f32(sums[i], factor, addend);
-      asm volatile("" : "+w"(sums[i]));
-    }
-  }
-  float32x4_t total = sums[0];
-  for (int i = 1; i < kChains; ++i)
-    total = vaddq_f32(total, sums[i]);
-  return vaddvq_f32(total);
-}
+NNCC_FMA_LOOP(Neon, "NEON", , 16, 24, "w")
 
-const FmaLoop &fmaLoop() {
-  static constexpr FmaLoop kNeon = {"NEON", runNeon, 2.0 * 4 * 24 * kRounds};
-  return kNeon;
-}
+const FmaLoop &fmaLoop() { return kNeon; }
 
 #else
 #error "the FMA loop has to be written for this architecture"
