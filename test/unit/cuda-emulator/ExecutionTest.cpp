@@ -138,7 +138,7 @@ TEST_F(Execution, modulesHaveVariables) {
   .reg .b32 %r<3>; .reg .f32 %f<2>; .reg .b64 %rd<4>;
   mov.u64 %rd1, counter; atom.global.add.u32 %r1, [%rd1], 2;
   ld.global.u64 %rd2, [where]; ld.const.f32 %f1, [table+8];
-  ld.param.u64 %rd3, [out]; st.global.f32 [%rd3], %f1; ret;
+  ld.param.u64 %rd3, [out]; st.relaxed.gpu.global.f32 [%rd3], %f1; ret;
 })"));
   Buffer<float> out(1);
   ASSERT_EQ(run(function(module, "count"), {3, 1}, out.address), CUDA_SUCCESS);

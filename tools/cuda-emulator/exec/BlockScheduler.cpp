@@ -173,6 +173,14 @@ void BlockScheduler::exitThread(ThreadContext &thread) {
   // Lanes that waited for this one.
   for (uint32_t lane = 0; lane < 32; lane++) {
     uint32_t other = thread.warp * 32 + lane;
+    if (launch.checker && other < threadCount && fibers[other].state == State::InCollective &&
+        fibers[other].request.mask >> thread.lane & 1) {
+      launch.fail(cuda::CUDA_ERROR_LAUNCH_FAILED,
+                  "a lane leaves the kernel while others of its warp wait for it\n  by " + describeThread(launch, thread) +
+                      "\n  lane " + std::to_string(lane) + " waits at " +
+                      describeSite(*launch.module, fibers[other].request.site));
+      abandon();
+    }
     if (other < threadCount && fibers[other].state == State::InCollective && completeCollective(other))
       makeReady(other);
   }

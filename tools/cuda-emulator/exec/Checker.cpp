@@ -163,7 +163,8 @@ void Checker::checkWord(ThreadContext &thread, const Region &region, uint64_t wo
   if (isRead && (initialised & bytes) != bytes)
     scheduler->fail(thread, cuda::CUDA_ERROR_LAUNCH_FAILED, site,
                     std::string("uninitialised ") + accessName(flags) + " of " + std::string(region.name) +
-                        " at byte " + std::to_string(word * 4 + static_cast<uint64_t>(std::countr_zero(bytes))));
+                        " at byte " + std::to_string(word * 4 + static_cast<uint64_t>(std::countr_zero(bytes))) +
+                        (region.isShared ? " (no thread of the block has written it yet; is a barrier missing?)" : ""));
   if (!isWrite) {
     noteRead(thread, record, bytes, isStrong, site);
     return;
