@@ -2,6 +2,7 @@
 // kernels, views and parameter reads, nothing else. What may share a kernel with what is said in Passes.td; how the emitters read
 // the result stands in ir/Kernel.h.
 
+#include "passes/ParameterValues.h"
 #include "passes/Passes.h"
 
 #include "ir/Kernel.h"
@@ -125,6 +126,9 @@ std::string namePart(Operation *op) {
 class KernelFormer {
 public:
   void run(Block &block) {
+    for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>()))
+      if (!isHeldInCode(constant) && !constant->use_empty())
+        storeConstant(constant);
     findSeenThrough(block);
     for (Operation &op : block)
       if (!staysOutside(&op) && !seenThrough.contains(&op))
@@ -348,6 +352,17 @@ private:
     for (Value input : inputs)
       body.addArgument(input.getType(), input.getLoc());
     return kernel;
+  }
+
+  /// A kernel that writes the constant into a buffer, for readers that want it in memory.
+  void storeConstant(nn::ConstantOp constant) {
+    OpBuilder builder(constant);
+    nn::KernelOp kernel = createKernel(builder, constant.getLoc(), "constant", {}, constant.getType());
+    constant.getResult().replaceAllUsesWith(kernel.getResult(0));
+    builder.setInsertionPointToEnd(&kernel.getBlock());
+    Operation *own = builder.clone(*constant);
+    nn::YieldOp::create(builder, constant.getLoc(), own->getResults());
+    constant.erase();
   }
 
   /// An output must be written by a kernel: what is an input, a parameter or another output as well is copied.

@@ -28,7 +28,6 @@ struct OutlinePreparePass : passes::impl::OutlinePrepareBase<OutlinePreparePass>
     auto infer = getOperation().lookupSymbol<func::FuncOp>(kInferFunction);
     if (!infer || infer.isExternal())
       return;
-    outlineConstants(infer);
     SmallVector<Value> prepared = preparedValues(infer);
     if (prepared.empty())
       return;
@@ -50,29 +49,10 @@ struct OutlinePreparePass : passes::impl::OutlinePrepareBase<OutlinePreparePass>
         op.erase();
   }
 
-  /// A constant that kernels cannot hold in their code becomes a parameter with a value: it lies with the weights.
-  void outlineConstants(func::FuncOp infer) {
-    SymbolTable symbols(getOperation());
-    unsigned number = 0;
-    for (auto constant : llvm::make_early_inc_range(infer.getOps<nn::ConstantOp>())) {
-      bool isInline = nn::splatConstant(constant) && llvm::all_of(constant->getUsers(), [](Operation *user) {
-                        return isa<nn::ElementwiseOpInterface>(user);
-                      });
-      if (isInline || constant->use_empty())
-        continue;
-      std::string name;
-      do
-        name = "constant." + std::to_string(number++);
-      while (symbols.lookup(name));
-      OpBuilder builder(infer);
-      auto parameter = nn::ParameterOp::create(builder, constant.getLoc(), name, constant.getType(),
-                                               nn::InitAttr(), constant.getValueAttr());
-      symbols.insert(parameter);
-      builder.setInsertionPoint(constant);
-      Value value = nn::GetParameterOp::create(builder, constant.getLoc(), constant.getType(), name);
-      constant.getResult().replaceAllUsesWith(value);
-      constant.erase();
-    }
+  /// A parameter, or a view of one, and a number in the code of its readers.
+  static bool isReadInPlace(Value value) {
+    auto constant = value.getDefiningOp<nn::ConstantOp>();
+    return nn::viewedValue(value).getDefiningOp<nn::GetParameterOp>() || (constant && isHeldInCode(constant));
   }
 
   /// What @infer reads of the values known beforehand, in program order: computed ones, not parameters as they are.
@@ -81,8 +61,7 @@ struct OutlinePreparePass : passes::impl::OutlinePrepareBase<OutlinePreparePass>
     SmallVector<Value> prepared;
     for (Operation &op : infer.getBody().front()) {
       for (Value result : op.getResults()) {
-        if (!parameterValues.contains(result) ||
-            isa<nn::GetParameterOp, nn::ConstantOp>(nn::viewedValue(result).getDefiningOp()))
+        if (!parameterValues.contains(result) || isReadInPlace(result))
           continue;
         bool isReadByRun = llvm::any_of(result.getUsers(), [&](Operation *user) {
           return user->getNumResults() == 0 || !parameterValues.contains(user->getResult(0));

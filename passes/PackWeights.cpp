@@ -35,6 +35,12 @@ public:
       pack(matmul.getRhsMutable(), nn::panelsOf(matmul, panelColumns(type, outputs)));
   }
 
+  /// The contracted index outermost: a step multiplies one unit of the state with the weights of all gates, side by side.
+  void turnHiddenWeight(nn::RecurrenceOp recurrence) {
+    auto type = cast<RankedTensorType>(recurrence.getWHh().getType());
+    reorder(recurrence.getWHhMutable(), nn::withOrder(type, {1, 0}));
+  }
+
 private:
   /// A vector register holds half as many f64 elements as f32 ones; f16 and bf16 accumulate in f32.
   static int64_t elementWidth(RankedTensorType weight) {
@@ -49,24 +55,26 @@ private:
 
   void pack(OpOperand &weight, nn::PackLoopsAttr loops) {
     auto type = cast<RankedTensorType>(weight.get().getType());
-    if (!nn::isRowMajor(type) || !parameterValues.contains(weight.get()))
+    auto encoding = nn::EncodingAttr::get(loops.getContext(), {}, {}, loops);
+    reorder(weight, RankedTensorType::get(type.getShape(), type.getElementType(), encoding));
+  }
+
+  void reorder(OpOperand &weight, RankedTensorType type) {
+    if (!nn::isRowMajor(cast<RankedTensorType>(weight.get().getType())) || !parameterValues.contains(weight.get()))
       return;
-    // One reorder serves every reader that wants the same panels.
-    Value &packed = packedWeights[{weight.get(), loops}];
+    // One reorder serves every reader that wants the same layout.
+    Value &packed = packedWeights[{weight.get(), type}];
     if (!packed) {
-      OpBuilder builder(loops.getContext());
+      OpBuilder builder(type.getContext());
       builder.setInsertionPointAfterValue(weight.get());
-      auto encoding = nn::EncodingAttr::get(loops.getContext(), {}, {}, loops);
-      packed = nn::ReorderOp::create(
-          builder, weight.get().getLoc(),
-          RankedTensorType::get(type.getShape(), type.getElementType(), encoding), weight.get());
+      packed = nn::ReorderOp::create(builder, weight.get().getLoc(), type, weight.get());
     }
     weight.set(packed);
   }
 
   int64_t columns, lanes;
   ParameterValues parameterValues;
-  llvm::DenseMap<std::pair<Value, Attribute>, Value> packedWeights;
+  llvm::DenseMap<std::pair<Value, Type>, Value> packedWeights;
 };
 
 struct PackWeightsPass : passes::impl::PackWeightsBase<PackWeightsPass> {
@@ -85,6 +93,8 @@ struct PackWeightsPass : passes::impl::PackWeightsBase<PackWeightsPass> {
         packer.packConv(conv);
       else if (auto matmul = dyn_cast<nn::MatmulOp>(op))
         packer.packMatmul(matmul);
+      else if (auto recurrence = dyn_cast<nn::RecurrenceOp>(op))
+        packer.turnHiddenWeight(recurrence);
     });
   }
 };

@@ -2,9 +2,17 @@
 
 #include "passes/ParameterValues.h"
 
+#include "ir/Kernel.h"
+
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+
+bool passes::isHeldInCode(nn::ConstantOp constant) {
+  return nn::splatConstant(constant) && llvm::all_of(constant->getUsers(), [](Operation *user) {
+           return isa<nn::ElementwiseOpInterface>(user);
+         });
+}
 
 bool ParameterValues::contains(Value value) {
   // Depth first with an explicit stack: a model may be thousands of ops deep.

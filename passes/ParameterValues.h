@@ -15,4 +15,7 @@ private:
   llvm::DenseMap<mlir::Operation *, bool> known;
 };
 
+/// A constant that the kernels of its readers have in their code: one number, for elementwise ops.
+bool isHeldInCode(nn::ConstantOp constant);
+
 } // namespace nncc::passes

@@ -51,7 +51,8 @@ def PackWeights : Pass<"pack-weights", "::mlir::func::FuncOp"> {
   let summary = "Put weights of convolutions and matrix products into the layout that the kernels read";
   let description = [{
     A weight that depends on parameters only is reordered to panels of output columns (`panelsOf`), a depthwise one to channels innermost (`depthwiseTaps`), so that
-    the inner loop of the kernel reads it with unit stride and without masks. OutlinePrepare then moves the reorder out of the
+    the inner loop of the kernel reads it with unit stride and without masks. The hidden weight of an nn.recurrence is transposed in
+    memory for the same reason. OutlinePrepare then moves the reorder out of the
     run. A weight that is an activation stays row-major: its kernel packs it in scratch memory.
   }];
   let options = [
@@ -64,8 +65,8 @@ def OutlinePrepare : Pass<"outline-prepare", "::mlir::ModuleOp"> {
   let summary = "Move what depends on parameters alone from @infer into @prepare";
   let description = [{
     @prepare runs once, when the weights are known; its results are further arguments of @infer, marked `nn.constant = "name"` on
-    both sides. A parameter that @infer reads as it is, or through a view, stays an `nn.get_parameter` there. A constant of many
-    values becomes a parameter with a value; one of a single value stays, since kernels hold it in their code.
+    both sides. A parameter that @infer reads as it is, or through a view, stays an `nn.get_parameter` there. A constant that kernels
+    cannot hold in their code (`isHeldInCode`) is prepared like any other value.
   }];
 }
 

@@ -248,3 +248,22 @@ func.func @contiguous_slice(%x: tensor<8x4xf32>) -> (tensor<2x4xf32>, tensor<2x4
   %y = nn.softmax %s {axis = 1} : tensor<2x4xf32>
   return %y, %s : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+// A number stays in the code of an elementwise kernel; a table, or what a product reads, is written into a buffer by a kernel.
+// CHECK-LABEL: func.func @constants
+// CHECK-DAG: nn.kernel "constant" () -> tensor<2xf32>
+// CHECK-DAG: nn.kernel "constant" () -> tensor<2x2xf32>
+// CHECK: nn.kernel "add_mul" (
+// CHECK-DAG: nn.constant dense<3.000000e+00>
+// CHECK: nn.kernel "matmul" (
+func.func @constants(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
+  %t = nn.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %s = nn.constant dense<3.0> : tensor<1xf32>
+  %m = nn.constant dense<0.5> : tensor<2x2xf32>
+  %0 = nn.add %x, %t : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  %1 = nn.mul %0, %s : (tensor<4x2xf32>, tensor<1xf32>) -> tensor<4x2xf32>
+  %2 = nn.matmul %1, %m : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  return %2 : tensor<4x2xf32>
+}

@@ -36,13 +36,17 @@ func.func @infer(%x: tensor<4x32xf32> {nn.name = "x"}) -> (tensor<4x10xf32> {nn.
 
 // -----
 
-// A table of values lies with the weights, a single value stays in the code, but not as the operand of a product.
-// CHECK-DAG: nn.parameter @constant.0 : tensor<2xf32> = dense<[1.000000e+00, 2.000000e+00]>
-// CHECK-DAG: nn.parameter @constant.1 : tensor<2x2xf32> = dense<5.000000e-01>
+// A table of values is prepared, a single value stays in the code, but not as the operand of a product. The weights that a model
+// is loaded with need not hold any of them.
+// CHECK-NOT: nn.parameter
+// CHECK-LABEL: func.func @prepare
+// CHECK-SAME: (tensor<2xf32> {nn.constant = "constant.prepared"}, tensor<2x2xf32> {nn.constant = "constant.prepared.2"})
+// CHECK-DAG: %[[TABLE:.*]] = nn.constant dense<[1.000000e+00, 2.000000e+00]>
+// CHECK-DAG: %[[MATRIX:.*]] = nn.constant dense<5.000000e-01>
+// CHECK: return %[[TABLE]], %[[MATRIX]]
 // CHECK-LABEL: func.func @infer
-// CHECK-DAG: %[[T:.*]] = nn.get_parameter @constant.0
-// CHECK-DAG: %[[M:.*]] = nn.get_parameter @constant.1
-// CHECK-DAG: %[[S:.*]] = nn.constant dense<3.000000e+00> : tensor<1xf32>
+// CHECK-SAME: (%{{.*}}: tensor<4x2xf32>, %[[T:.*]]: tensor<2xf32> {{.*}}, %[[M:.*]]: tensor<2x2xf32>
+// CHECK: %[[S:.*]] = nn.constant dense<3.000000e+00> : tensor<1xf32>
 // CHECK: %[[A:.*]] = nn.add %{{.*}}, %[[T]]
 // CHECK: %[[B:.*]] = nn.add %[[A]], %[[S]]
 // CHECK: nn.matmul %[[B]], %[[M]]

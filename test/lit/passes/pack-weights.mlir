@@ -7,6 +7,7 @@
 // NARROW-DAG: #[[DEPTHWISE:[a-z_0-9]+]] = #nn.enc<[], pack = <[2, 3, 1], [3, 3, 1], [0, 24, 1]>>
 // CHECK-DAG: #[[DEPTHWISE:[a-z_0-9]+]] = #nn.enc<[], pack = <[2, 3, 1], [3, 3, 1], [0, 32, 1]>>
 // CHECK-DAG: #[[LINEAR:[a-z_0-9]+]] = #nn.enc<[], pack = <[0, 1, 16], [1, 32, 1], [0, 16, 1]>>
+// CHECK-DAG: #[[TURNED:[a-z_0-9]+]] = #nn.enc<[], order = [1, 0]>
 // CHECK-DAG: #[[CONV:[a-z_0-9]+]] = #nn.enc<[], pack = <[0, 1, 96], [0, 2, 48], [2, 3, 1], [3, 3, 1], [1, 4, 1], [0, 48, 1]>>
 
 // ODD: error: pack-weights: columns must be a positive multiple of lanes, found columns = 20, lanes = 8
@@ -62,4 +63,16 @@ func.func @linear(%x: tensor<4x32xf32>, %y: tensor<8x32xf32>) -> (tensor<4x10xf3
 func.func @scores(%q: tensor<4x32xf32>, %k: tensor<6x32xf32>) -> tensor<4x6xf32> {
   %0 = nn.matmul %q, %k {transpose_rhs} : (tensor<4x32xf32>, tensor<6x32xf32>) -> tensor<4x6xf32>
   return %0 : tensor<4x6xf32>
+}
+
+// The hidden weight of a recurrence lies with its contracted index outermost.
+// CHECK-LABEL: func.func @recurrence
+// CHECK: %[[W:.*]] = nn.get_parameter @rnn.weight_hh
+// CHECK-NEXT: %[[T:.*]] = nn.reorder %[[W]] : tensor<64x16xf32> to tensor<64x16xf32, #[[TURNED]]>
+// CHECK-NEXT: nn.recurrence %{{.*}}, %[[T]] lstm
+nn.parameter @rnn.weight_hh : tensor<64x16xf32>
+func.func @recurrence(%p: tensor<2x5x64xf32>) -> tensor<2x5x16xf32> {
+  %w = nn.get_parameter @rnn.weight_hh : tensor<64x16xf32>
+  %y, %h, %c = nn.recurrence %p, %w lstm : (tensor<2x5x64xf32>, tensor<64x16xf32>) -> (tensor<2x5x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>)
+  return %y : tensor<2x5x16xf32>
 }

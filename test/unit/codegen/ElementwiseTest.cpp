@@ -41,6 +41,18 @@ TEST(Elementwise, ReluOfAnyLength) {
   }
 }
 
+TEST(Elementwise, ConstantsWithoutAnOperand) {
+  std::string table = tensor("3xf32"), splat = tensor("2x5xf32");
+  CompiledKernel kernel(kernelText({}, {table, splat},
+                                   "%0 = nn.constant dense<[1.5, -2.0, 0.25]> : " + table +
+                                       "\n%1 = nn.constant dense<0.5> : " + splat + "\nnn.yield %0, %1 : " + table +
+                                       ", " + splat));
+  Buffer<float> first(3), second(10);
+  ASSERT_EQ(kernel.run({first, second}), rt::KernelOk);
+  EXPECT_EQ(first.values(), std::vector<float>({1.5f, -2.0f, 0.25f}));
+  EXPECT_EQ(second.values(), std::vector<float>(10, 0.5f));
+}
+
 TEST(Elementwise, InPlace) {
   std::string type = tensor("100x37xf32"), bias = tensor("37xf32");
   CompiledKernel kernel(kernelText({type, bias}, {type},
