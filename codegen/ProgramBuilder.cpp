@@ -75,7 +75,9 @@ private:
   llvm::DenseMap<Value, rt::BufferRef> places; ///< of the entry point at hand
   llvm::StringMap<uint32_t> kernelsByKey;
   std::vector<KernelPlan> plans;               ///< per kernel of the program
-  llvm::StringSet<> symbols;
+  /// Taken names. The lowering declares functions of C's math library in the same module, and ops have their names.
+  llvm::StringSet<> symbols = {"ceil", "cos",   "erf",   "exp",   "expm1", "floor", "fmod", "log",  "log1p",
+                               "pow",  "round", "rsqrt", "sin",   "sqrt",  "tan",   "tanh", "trunc"};
 };
 
 } // namespace

@@ -77,7 +77,7 @@ Chain::Chain(Value root, Value result) : root(root), result(result) {
 }
 
 Value Chain::apply(OpBuilder &builder, Location loc, Value rootValue,
-                   function_ref<Value(Value)> read) const {
+                   function_ref<Value(Value)> read, function_ref<Value(Value)> widen) const {
   llvm::DenseMap<Value, Value> values;
   values[root] = rootValue;
   for (Value value : external)
@@ -86,7 +86,7 @@ Value Chain::apply(OpBuilder &builder, Location loc, Value rootValue,
   for (Operation *op : ops) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(values.lookup(operand));
+      operands.push_back(widen ? widen(values.lookup(operand)) : values.lookup(operand));
     last = cast<ElementwiseOpInterface>(op).buildScalar(builder, loc, operands);
     values[op->getResult(0)] = last;
   }

@@ -36,8 +36,10 @@ public:
   llvm::ArrayRef<mlir::Value> operands() const { return external; }
 
   /// Emits the chain on scalars or vectors: `root` is the value at hand, `read` gives an external operand at the same place.
+  /// Operands of the ops go through `widen`, where the target does not compute with half precision.
   mlir::Value apply(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value rootValue,
-                    llvm::function_ref<mlir::Value(mlir::Value)> read) const;
+                    llvm::function_ref<mlir::Value(mlir::Value)> read,
+                    llvm::function_ref<mlir::Value(mlir::Value)> widen = {}) const;
 
 private:
   mlir::Value root, result;

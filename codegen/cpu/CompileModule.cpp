@@ -35,9 +35,10 @@ LogicalResult codegen::lowerToLlvmDialect(ModuleOp module) {
   pipeline.addPass(createExpandMathPass());
   pipeline.addPass(arith::createArithExpandOpsPass());
   pipeline.addPass(createSCFToControlFlowPass());
-  pipeline.addPass(createConvertVectorToLLVMPass());
+  // What is left of math is f64; calls into libm take vectors apart, so they come before the vectors.
   pipeline.addPass(createConvertMathToLLVMPass());
   pipeline.addPass(createConvertMathToLibmPass());
+  pipeline.addPass(createConvertVectorToLLVMPass());
   pipeline.addPass(createArithToLLVMConversionPass());
   pipeline.addPass(createConvertIndexToLLVMPass());
   pipeline.addPass(createConvertControlFlowToLLVMPass());

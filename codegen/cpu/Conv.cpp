@@ -266,8 +266,8 @@ void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value first
                            Value endPanel) {
   auto inputType = cast<RankedTensorType>(body.pool->getOperand(0).getType());
   auto resultType = cast<RankedTensorType>(body.result.getType());
-  Type input = inputType.getElementType(), pooled = cast<RankedTensorType>(body.pool->getResult(0).getType()).getElementType();
-  Type stored = resultType.getElementType();
+  Type input = storageType(inputType.getElementType()), stored = storageType(resultType.getElementType());
+  Type pooled = storageType(cast<RankedTensorType>(body.pool->getResult(0).getType()).getElementType());
   bool hasWidth = conv.spatialRank() > 1;
   Value width = dim(geometry.out[2]), tileColumns = b.i64(panelsOfTask * columnsPerPanel);
   Value firstColumn = b.mul(beginPanel, b.i64(columnsPerPanel));
@@ -297,8 +297,9 @@ void ConvEmitter::emitPool(Value firstPooledRow, Value endPooledRow, Value first
         Value position = b.add(b.mul(b.add(b.mul(image, dim(pooledHeight)), row), dim(pooledWidth)), column);
         Value place = b.add(b.mul(position, b.i64(geometry.outputs)), channel);
         ChainPlace at{resultType, 1, channel, place, count, mask};
-        Value value = body.afterPool.apply(b, b.getLoc(), root,
-                                           [&](Value operand) { return readChainOperand(b, operand, at); });
+        Value value = applyChain(b, body.afterPool, root,
+                                 [&](Value operand) { return readChainOperand(b, operand, at); });
+        value = toStorage(b, stored, value);
         Value to = b.offset(result.pointer, stored, b.add(b.mul(position, result.strides.back()), channel));
         if (count == 1)
           b.store(value, to);
@@ -418,7 +419,7 @@ void ConvEmitter::emitBlock(Value firstPosition, Value positions, Value beginPan
   spec.vectors = vectors;
   spec.hasBias = static_cast<bool>(conv.getBias());
   spec.element = element;
-  spec.stored = cast<RankedTensorType>(tile.getType()).getElementType();
+  spec.stored = storageType(cast<RankedTensorType>(tile.getType()).getElementType());
   spec.chain = &body.epilogue;
   spec.chainType = conv.resultType();
   spec.channelDim = 1;

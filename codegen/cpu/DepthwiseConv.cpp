@@ -10,6 +10,7 @@
 
 #include "codegen/cpu/ChainOperand.h"
 #include "codegen/ConvGeometry.h"
+#include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/EmitKernel.h"
 #include "codegen/cpu/Bands.h"
 #include "codegen/cpu/TileLoop.h"
@@ -236,7 +237,7 @@ void DepthwiseEmitter::emitVector(Value channel, Value mask, Value firstColumn, 
       }
     }
 
-  auto resultType = cast<RankedTensorType>(body.result.getType());
+  Type stored = storageType(cast<RankedTensorType>(body.result.getType()).getElementType());
   Value out = b.argument(kernel.getInputs().size());
   Value width = b.dim(geometry.out[2]), channels = b.i64(geometry.channels);
   for (int64_t column = 0; column < columns; ++column) {
@@ -244,11 +245,8 @@ void DepthwiseEmitter::emitVector(Value channel, Value mask, Value firstColumn, 
     Value place = b.add(b.mul(position, channels), channel);
     ChainPlace at{conv.resultType(), 1, channel, place, lanes, mask};
     auto read = [&](Value operand) { return readChainOperand(b, operand, at); };
-    Value root = sums[column];
-    if (accumulator != element)
-      root = arith::TruncFOp::create(b, VectorType::get({lanes}, element), root);
-    Value value = body.epilogue.apply(b, b.getLoc(), root, read);
-    b.storeVector(value, b.offset(out, resultType.getElementType(), place), mask);
+    Value value = applyChain(b, body.epilogue, sums[column], read);
+    b.storeVector(toStorage(b, stored, value), b.offset(out, stored, place), mask);
   }
 }
 

@@ -26,6 +26,11 @@ Value codegen::widen(KernelBuilder &b, Value value) {
   return wide == value.getType() ? value : b.createOrFold<arith::ExtFOp>(wide, value);
 }
 
+Value codegen::applyChain(KernelBuilder &b, const nn::Chain &chain, Value root,
+                          function_ref<Value(Value)> read) {
+  return chain.apply(b, b.getLoc(), root, read, [&](Value value) { return widen(b, value); });
+}
+
 Value codegen::elementOffset(KernelBuilder &b, const TensorView &view, ValueRange index) {
   if (nn::isPacked(view.type))
     return b.packedOffset(cast<nn::EncodingAttr>(view.type.getEncoding()).getPack(), index);
@@ -162,8 +167,21 @@ const TensorView &KernelOperands::view(Value tensor) {
   return views[tensor] = b.view(cast<RankedTensorType>(tensor.getType()), pointer);
 }
 
-/// Rounds what was widened from half precision, and gives a bool its byte.
-static Value toStorage(KernelBuilder &b, Type storage, Value value) {
+Value codegen::constantElement(KernelBuilder &b, Attribute element) {
+  auto attr = cast<TypedAttr>(element);
+  if (auto integer = dyn_cast<IntegerAttr>(attr))
+    attr = b.getIntegerAttr(b.getIntegerType(integer.getType().getIntOrFloatBitWidth()), integer.getValue());
+  return arith::ConstantOp::create(b, attr);
+}
+
+Value codegen::fromStorage(KernelBuilder &b, Type element, Value value) {
+  if (!element.isInteger(1))
+    return value;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
+}
+
+Value codegen::toStorage(KernelBuilder &b, Type storage, Value value) {
   auto vector = dyn_cast<VectorType>(value.getType());
   Type stored = vector ? Type(vector.clone(storage)) : storage;
   if (value.getType() == stored)
@@ -188,7 +206,7 @@ void KernelOperands::store(const TensorView &view, ValueRange index, Value value
   }
   value = toStorage(b, storage, value);
   int64_t lanes = vector.getNumElements();
-  LLVM::masked_scatter::create(b, value, lanePointers(b, pointer, storage, view.strides[laneDim], lanes),
+  LLVM::masked_scatter::create(b, b.toMemory(value), lanePointers(b, pointer, storage, view.strides[laneDim], lanes),
                                mask ? mask : allLanes(b, lanes), storage.getIntOrFloatBitWidth() / 8);
 }
 
@@ -263,13 +281,8 @@ Value ElementReader::evaluate(Value tensor, ArrayRef<Value> index, int laneDim) 
 }
 
 Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
-  if (std::optional<Attribute> constant = nn::splatConstant(tensor)) {
-    auto attr = cast<TypedAttr>(*constant);
-    if (auto integer = dyn_cast<IntegerAttr>(attr))
-      attr = b.getIntegerAttr(b.getIntegerType(integer.getType().getIntOrFloatBitWidth()),
-                              integer.getValue());
-    return arith::ConstantOp::create(b, attr);
-  }
+  if (std::optional<Attribute> constant = nn::splatConstant(tensor))
+    return constantElement(b, *constant);
   Operation *op = tensor.getDefiningOp();
   if (operands.isInMemory(tensor))
     return readMemory(operands.view(tensor), index, laneDim);
@@ -282,12 +295,16 @@ Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
 
 Value ElementReader::computeMovement(nn::MovementOpInterface op, ArrayRef<Value> index, int laneDim) {
   Block *block = b.getInsertionBlock();
+  // Where elements of several operands meet, or are computed with, all of them are widened: some may have been already.
+  bool meets = isa<nn::ConcatOp, nn::PadOp, nn::ResizeOp>(op.getOperation());
   auto load = [&](unsigned operand, ValueRange position) {
     // What is computed inside a branch is not known outside of it.
     bool isInBranch = b.getInsertionBlock() != block;
     auto before = isInBranch ? known : std::map<Key, Value>();
     Value value = evaluate(op->getOperand(operand), SmallVector<Value>(position),
                            operandLane(op, operand, laneDim));
+    if (meets)
+      value = widen(b, value);
     if (isInBranch)
       known = std::move(before);
     return value;
@@ -354,14 +371,12 @@ Value ElementReader::readMemory(const TensorView &view, ArrayRef<Value> index, i
     value = b.loadVector(type, pointer, mask);
   } else {
     assert(!nn::isPacked(view.type) && "lanes of a packed layout have no common stride");
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    Type inMemory = b.memoryType(type);
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(inMemory));
     value = LLVM::masked_gather::create(
-        b, type, lanePointers(b, pointer, storage, view.strides[laneDim], lanes),
+        b, inMemory, lanePointers(b, pointer, storage, view.strides[laneDim], lanes),
         mask ? mask : allLanes(b, lanes), zero, storage.getIntOrFloatBitWidth() / 8);
+    value = b.fromMemory(type, value);
   }
-  if (!view.type.getElementType().isInteger(1))
-    return value;
-  // A bool takes a byte.
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
+  return fromStorage(b, view.type.getElementType(), value);
 }

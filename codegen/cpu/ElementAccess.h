@@ -94,6 +94,18 @@ private:
 mlir::Type wideType(mlir::Type type);
 mlir::Value widen(KernelBuilder &b, mlir::Value value);
 
+/// The element of a constant that is the same everywhere, as kernels compute with it.
+mlir::Value constantElement(KernelBuilder &b, mlir::Attribute element);
+
+/// What was read from memory of storageType(element): a byte becomes a bool.
+mlir::Value fromStorage(KernelBuilder &b, mlir::Type element, mlir::Value value);
+/// What is written to memory of type `storage`: half precision rounded from f32, a bool as a byte.
+mlir::Value toStorage(KernelBuilder &b, mlir::Type storage, mlir::Value value);
+
+/// The epilogue of an anchor, computed in f32 where its element types are f16 or bf16; not rounded yet.
+mlir::Value applyChain(KernelBuilder &b, const nn::Chain &chain, mlir::Value root,
+                       llvm::function_ref<mlir::Value(mlir::Value)> read);
+
 /// Elements from the start of `view` to the element at `index`, packed layouts included.
 mlir::Value elementOffset(KernelBuilder &b, const TensorView &view, mlir::ValueRange index);
 

@@ -8,8 +8,9 @@ using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
 
-Type TensorView::storage() const {
-  Type element = type.getElementType();
+Type TensorView::storage() const { return storageType(type.getElementType()); }
+
+Type codegen::storageType(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return IntegerType::get(element.getContext(), std::max(8u, integer.getWidth()));
   return element;
@@ -93,27 +94,44 @@ Value KernelBuilder::offset(Value pointer, Type element, Value elements) {
                              ArrayRef<LLVM::GEPArg>{elements});
 }
 
+Type KernelBuilder::memoryType(Type type) {
+  if (!getElementTypeOrSelf(type).isBF16())
+    return type;
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(getIntegerType(16))) : getIntegerType(16);
+}
+
+Value KernelBuilder::toMemory(Value value) {
+  Type type = memoryType(value.getType());
+  return type == value.getType() ? value : arith::BitcastOp::create(*this, type, value);
+}
+
+Value KernelBuilder::fromMemory(Type type, Value value) {
+  return type == value.getType() ? value : arith::BitcastOp::create(*this, type, value);
+}
+
 Value KernelBuilder::load(Type type, Value pointer, unsigned alignBytes) {
-  return LLVM::LoadOp::create(*this, type, pointer, alignBytes);
+  return fromMemory(type, LLVM::LoadOp::create(*this, memoryType(type), pointer, alignBytes));
 }
 
 void KernelBuilder::store(Value value, Value pointer, unsigned alignBytes) {
-  LLVM::StoreOp::create(*this, value, pointer, alignBytes);
+  LLVM::StoreOp::create(*this, toMemory(value), pointer, alignBytes);
 }
 
 Value KernelBuilder::loadVector(VectorType type, Value pointer, Value mask) {
   unsigned alignBytes = type.getElementTypeBitWidth() / 8;
   if (!mask)
     return load(type, pointer, alignBytes);
-  Value zero = arith::ConstantOp::create(*this, getZeroAttr(type));
-  return LLVM::MaskedLoadOp::create(*this, type, pointer, mask, zero, alignBytes);
+  Type inMemory = memoryType(type);
+  Value zero = arith::ConstantOp::create(*this, getZeroAttr(inMemory));
+  return fromMemory(type, LLVM::MaskedLoadOp::create(*this, inMemory, pointer, mask, zero, alignBytes));
 }
 
 void KernelBuilder::storeVector(Value value, Value pointer, Value mask) {
   unsigned alignBytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;
   if (!mask)
     return store(value, pointer, alignBytes);
-  LLVM::MaskedStoreOp::create(*this, value, pointer, mask, alignBytes);
+  LLVM::MaskedStoreOp::create(*this, toMemory(value), pointer, mask, alignBytes);
 }
 
 Value KernelBuilder::zeros(int64_t sizeBytes) {

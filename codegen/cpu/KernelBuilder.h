@@ -22,8 +22,11 @@ struct TensorView {
   mlir::RankedTensorType type;
   llvm::SmallVector<mlir::Value> extents; ///< i64, one per logical dimension
   llvm::SmallVector<mlir::Value> strides; ///< i64 elements, one per logical dimension
-  mlir::Type storage() const;             ///< element type in memory: i1 takes a byte, ui8 is i8
+  mlir::Type storage() const;             ///< storageType() of the elements
 };
+
+/// An element type in memory: i1 takes a byte, ui8 is i8.
+mlir::Type storageType(mlir::Type element);
 
 class KernelBuilder : public SizeBuilder {
 public:
@@ -53,6 +56,11 @@ public:
   //===--------------------------------------------------------------------===//
   mlir::Type pointerType();
   mlir::Value offset(mlir::Value pointer, mlir::Type element, mlir::Value elements);
+  /// What loads and stores of `type` move: bf16 as i16, since LLVM knows bf16 on few CPUs only, and would call functions of
+  /// newer libgcc versions for a masked access.
+  mlir::Type memoryType(mlir::Type type);
+  mlir::Value toMemory(mlir::Value value);
+  mlir::Value fromMemory(mlir::Type type, mlir::Value value);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignBytes = 0);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignBytes = 0);
   /// Vector access at element alignment; `mask` null = all lanes.

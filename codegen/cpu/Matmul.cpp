@@ -244,7 +244,7 @@ void MatmulEmitter::emitBlock(Value firstRow, Value rows, Value panels, Value be
   spec.vectors = vectors;
   spec.hasBias = static_cast<bool>(matmul.getBias());
   spec.element = element;
-  spec.stored = resultType.getElementType();
+  spec.stored = storageType(resultType.getElementType());
   spec.chain = &body.epilogue;
   spec.chainType = result;
   spec.channelDim = nn::channelDimOf(matmul);

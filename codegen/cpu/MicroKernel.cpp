@@ -2,6 +2,8 @@
 
 #include "codegen/cpu/MicroKernel.h"
 
+#include "codegen/cpu/ElementAccess.h"
+
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/xxhash.h"
 
@@ -179,28 +181,30 @@ struct MicroKernelEmitter {
       for (int64_t v = 0; v < spec.vectors; ++v) {
         auto read = [&](Value operand) -> Value {
           auto type = cast<RankedTensorType>(operand.getType());
-          Type element = type.getElementType();
-          auto operandVector = VectorType::get({lanes}, element);
+          Type element = type.getElementType(), storage = storageType(element);
+          auto storedVector = VectorType::get({lanes}, storage);
+          auto splat = [&](Value scalar) -> Value {
+            return vector::BroadcastOp::create(b, VectorType::get({lanes}, scalar.getType()), scalar);
+          };
           if (auto constant = nn::splatConstant(operand))
-            return arith::ConstantOp::create(
-                b, SplatElementsAttr::get(operandVector, cast<TypedAttr>(*constant)));
+            return splat(constantElement(b, *constant));
           nn::Access access = *nn::accessOf(type, spec.chainType, spec.channelDim);
           if (access == nn::Access::Full) {
             Value place = b.add(b.mul(fullStride, b.i64(r)), b.i64(v * lanes));
-            return b.loadVector(operandVector, b.offset(pointers[operand], element, place), masks[v]);
+            return fromStorage(b, element,
+                               b.loadVector(storedVector, b.offset(pointers[operand], storage, place), masks[v]));
           }
           bool perChannel = access == nn::Access::PerChannel;
           Value &cached = shared[{operand, perChannel ? v : 0}];
           if (!cached && perChannel)
-            cached = b.loadVector(operandVector, columnPointer(pointers[operand], element, v), masks[v]);
+            cached = fromStorage(b, element,
+                                 b.loadVector(storedVector, columnPointer(pointers[operand], storage, v), masks[v]));
           else if (!cached)
-            cached = vector::BroadcastOp::create(b, operandVector, b.load(element, pointers[operand]));
+            cached = splat(fromStorage(b, element, b.load(storage, pointers[operand])));
           return cached;
         };
-        Value root = sums[r * spec.vectors + v];
-        if (accumulator != spec.element)
-          root = arith::TruncFOp::create(b, VectorType::get({lanes}, spec.element), root);
-        Value value = spec.chain->apply(b, b.getLoc(), root, read);
+        Value value = applyChain(b, *spec.chain, sums[r * spec.vectors + v], read);
+        value = toStorage(b, spec.stored, value);
         Value place = b.add(b.mul(outStride, b.i64(r)), b.i64(v * lanes));
         b.storeVector(value, b.offset(out, spec.stored, place), masks[v]);
       }

@@ -2,6 +2,8 @@
 
 #include "codegen/cpu/PoolWindow.h"
 
+#include "codegen/cpu/ElementAccess.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -118,15 +120,8 @@ private:
   // Arithmetic
   //===--------------------------------------------------------------------===//
 
-  /// Sums of half precision are kept in f32.
-  Type accumulatorOf(Type type) {
-    Type element = getElementTypeOrSelf(type);
-    if (isMax || !(element.isF16() || element.isBF16()))
-      return type;
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.clone(b.getF32Type());
-    return b.getF32Type();
-  }
+  /// Sums and maxima of half precision are kept in f32.
+  Type accumulatorOf(Type type) { return wideType(type); }
 
   Value identity(Type type) {
     if (!isMax)
@@ -151,11 +146,9 @@ private:
 
   Value combine(Value sum, Value x) {
     if (isa<FloatType>(getElementTypeOrSelf(x.getType()))) {
-      if (!isMax) {
-        if (x.getType() != sum.getType())
-          x = arith::ExtFOp::create(b, sum.getType(), x);
+      x = widen(b, x);
+      if (!isMax)
         return arith::AddFOp::create(b, sum, x);
-      }
       // As "sum > x ? sum : x" the maximum is one instruction, and a NaN in x wins; one in sum is kept by the second select.
       Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sum, x);
       Value larger = arith::SelectOp::create(b, greater, sum, x);
@@ -171,10 +164,12 @@ private:
 
   /// The result for sums over `count` positions.
   SmallVector<Value> finish(ArrayRef<Value> sums, Value count) {
-    if (isMax)
-      return SmallVector<Value>(sums);
     SmallVector<Value> results;
     for (auto [sum, type] : llvm::zip(sums, types)) {
+      if (isMax) {
+        results.push_back(toStorage(b, getElementTypeOrSelf(type), sum));
+        continue;
+      }
       Type element = getElementTypeOrSelf(sum.getType());
       bool isFloat = isa<FloatType>(element);
       Value divisor = isFloat ? b.createOrFold<arith::SIToFPOp>(element, count)
@@ -188,9 +183,7 @@ private:
         mean = arith::DivUIOp::create(b, sum, divisor);
       else
         mean = arith::DivSIOp::create(b, sum, divisor);
-      if (mean.getType() != type)
-        mean = arith::TruncFOp::create(b, type, mean);
-      results.push_back(mean);
+      results.push_back(toStorage(b, getElementTypeOrSelf(type), mean));
     }
     return results;
   }
@@ -214,7 +207,8 @@ private:
       }
       SmallVector<Value> values = load(position);
       if (sums.empty() && isMax) {
-        sums = values;
+        for (Value value : values)
+          sums.push_back(widen(b, value));
         continue;
       }
       if (sums.empty())

@@ -89,3 +89,33 @@ family.add("input_is_output_too", "y = x + 1.0\nz = y * y\nreturn y, z", image(3
            lambda x: {"y": x + 1, "z": (x + 1)**2})
 family.add("diamond", "a = relu(x)\nb = exp(a)\nc = tanh(a)\ny = b * c + a", image(3, 11),
            lambda x: x.relu().exp() * x.relu().tanh() + x.relu())
+
+# Epilogues that leave the type of their anchor, or read operands of other types.
+family.add("conv_where", "y = where(mask, conv2d(x, 17, kernel = 3, padding = 1) as conv, 0.5)",
+           lambda case: {"x": case.normal(2, 3, 5, 6), "mask": case.integers(0, 2, 2, 17, 5, 6) > 0},
+           lambda w, x, mask: torch.where(mask, conv(w, x, padding=1), torch.tensor(0.5)), lambda case: convWeights(case, 3, 17))
+family.add("conv_compared", "y = (conv2d(x, 17, kernel = 3) as conv) > 0.25", image(2, 3, 5, 6), lambda w, x: conv(w, x) > 0.25,
+           lambda case: convWeights(case, 3, 17))
+family.add("conv_cast", "y = cast(conv2d(x, 9, kernel = 3) as conv * 10.0, i32)", image(2, 3, 5, 6), lambda w, x: (conv(w, x) * 10).int(),
+           lambda case: convWeights(case, 3, 9))
+family.add("conv_quantised", "y = cast(clip(conv2d(x, 17, kernel = 1) as conv * 20.0 + 128.0, 0.0, 255.0), u8)", image(2, 3, 5, 6),
+           lambda w, x: (conv(w, x) * 20 + 128).clamp(0, 255).to(torch.uint8), lambda case: convWeights(case, 3, 17, 1))
+family.add("conv_cast_operand", "y = conv2d(x, 17, kernel = 3) as conv + cast(counts, f32)",
+           lambda case: {"x": case.normal(2, 3, 5, 6), "counts": case.integers(-9, 9, 2, 17, 3, 4)},
+           lambda w, x, counts: conv(w, x) + counts, lambda case: convWeights(case, 3, 17))
+family.add("linear_where", "y = where(mask, linear(x, 19) as fc, -1.0)",
+           lambda case: {"x": case.normal(5, 8), "mask": case.integers(0, 2, 5, 19) > 0},
+           lambda w, x, mask: torch.where(mask, F.linear(x, w["fc.weight"], w["fc.bias"]), torch.tensor(-1.0)),
+           lambda case: {"fc.weight": case.normal(19, 8, scale=0.3), "fc.bias": case.normal(19)})
+# Exact in f32, so that it is known how the half rounds.
+family.add("linear_through_half", "y = cast(cast(linear(x, 19) as fc, f16), f32) * 2.0", lambda case: {"x": case.integers(-99, 99, 5, 8) / 64},
+           lambda w, x: F.linear(x, w["fc.weight"], w["fc.bias"]).half().float() * 2,
+           lambda case: {"fc.weight": case.integers(-99, 99, 19, 8) / 64, "fc.bias": case.integers(-8, 8, 19) / 8})
+family.add("depthwise_where", "y = where(mask, conv2d(x, 18, kernel = 3, padding = 1, groups = 18) as conv, x)",
+           lambda case: {"x": case.normal(2, 18, 5, 6), "mask": case.integers(0, 2, 2, 18, 5, 6) > 0},
+           lambda w, x, mask: torch.where(mask, conv(w, x, padding=1, groups=18), x),
+           lambda case: {"conv.weight": case.normal(18, 1, 3, 3, scale=0.3), "conv.bias": case.normal(18)})
+family.add("mean_compared", "y = mean(x, axis = 1) > 0.0", image(3, 5, 17), lambda x: x.mean(1) > 0)
+family.add("softmax_of_where", "y = softmax(where(mask, x, -10000.0))",
+           lambda case: {"x": case.normal(3, 19), "mask": case.integers(0, 3, 3, 19) > 0},
+           lambda x, mask: torch.where(mask, x, torch.tensor(-10000.0)).softmax(-1))

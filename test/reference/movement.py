@@ -163,7 +163,7 @@ dynamic("resize_dynamic_to_size", (1, 3, 4, 5), "N, 3, H, W", 'resize(x, size = 
         lambda x: F.interpolate(x, size=(7, 3), mode="nearest-exact"))
 
 # Other element types move the same way.
-for dtype in (torch.int8, torch.uint8, torch.int64, torch.bool, torch.float16, torch.float64):
+for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64):
     def input(case, dtype=dtype):
         x = case.integers(0, 100, 3, 5, 7)
         return {"x": x % 2 > 0 if dtype == torch.bool else x.to(dtype)}
