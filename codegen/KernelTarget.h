@@ -31,6 +31,8 @@ public:
   /// Emits `kernel` as the function `symbol` and keeps the code. `isAligned`: every argument starts on 16 bytes. Reports what it
   /// cannot emit at the kernel.
   virtual llvm::FailureOr<KernelPlan> emit(nn::KernelOp kernel, llvm::StringRef symbol, bool isAligned) = 0;
+  /// The symbol for a kernel of this name; a number is put behind it when there are several.
+  virtual std::string symbolFor(llvm::StringRef name) const { return name.str(); }
   /// Kernels depend on the alignment of their arguments.
   virtual bool needsAlignment() const { return false; }
   /// Everything of the target that decides how prepared constants look.

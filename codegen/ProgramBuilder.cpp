@@ -254,7 +254,7 @@ FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel, bool isAligne
     key += "\nunaligned";
   if (auto known = kernelsByKey.find(key); known != kernelsByKey.end())
     return known->second;
-  std::string symbol = uniqueSymbol(kernel.getKernelName());
+  std::string symbol = uniqueSymbol(target.symbolFor(kernel.getKernelName()));
   FailureOr<KernelPlan> plan = target.emit(kernel, symbol, isAligned);
   if (failed(plan))
     return failure();

@@ -14,6 +14,7 @@
     (const char *symbol, void **function, int version, uint64_t flags,                             \
      CUdriverProcAddressQueryResult *status),                                                      \
     (symbol, function, version, flags, status))                                                    \
+  X(cuGetExportTable, (const void **table, const CUuuid *id), (table, id))                          \
   X(cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal))                              \
   X(cuDeviceGetCount, (int *count), (count))                                                       \
   X(cuDeviceGetName, (char *name, int length, CUdevice device), (name, length, device))            \

@@ -15,6 +15,7 @@ static constexpr int64_t kBlockElements = 1024;
 
 AxisSweep::AxisSweep(KernelCode &code, ArrayRef<LoopDim> loops, ArrayRef<bool> isSwept, unsigned rank)
     : code(code), rank(rank) {
+  code.reserve({"lane", "group", "offset"});
   for (auto [loop, swept] : llvm::zip(loops, isSwept))
     (swept ? sweptLoops : keptLoops).push_back(loop);
   bool isRowwise = keptLoops.empty() || (!isSwept.empty() && isSwept.back());

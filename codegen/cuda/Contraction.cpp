@@ -10,7 +10,9 @@ using namespace nncc;
 using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
 
-Contraction::Contraction(KernelCode &code, nn::AnchoredBody body) : code(code), body(body) {}
+Contraction::Contraction(KernelCode &code, nn::AnchoredBody body) : code(code), body(body) {
+  code.reserve({"i", "u", "c", "g", "t", "k0", "stage", "thread", "sum", "left", "right"});
+}
 
 Type Contraction::sumElement() const {
   return element.isF16() || element.isBF16() ? Type(Float32Type::get(element.getContext())) : element;

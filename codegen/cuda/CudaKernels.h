@@ -24,6 +24,8 @@ public:
   explicit CudaKernels(mlir::ModuleOp model) : model(model) {}
 
   llvm::FailureOr<KernelPlan> emit(nn::KernelOp kernel, llvm::StringRef symbol, bool isAligned) override;
+  /// C++ has functions of its own named pow and floor.
+  std::string symbolFor(llvm::StringRef name) const override { return (name + "_kernel").str(); }
   bool needsAlignment() const override { return true; }
   std::string identity() const override { return "cuda"; }
 

@@ -110,6 +110,7 @@ FailureOr<EmittedKernel> DepthwiseEmitter::emit() {
       pack.extent(pack.loopCount() - 1) % kVector == 0 && element.getIntOrFloatBitWidth() <= 32)
     lanes = kVector;
 
+  code.reserve({"sum"});
   code.nameOperand(conv.getX(), "x");
   code.nameOperand(conv.getWeight(), "weight");
   if (conv.getBias())

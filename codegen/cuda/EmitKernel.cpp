@@ -11,10 +11,17 @@ using namespace nncc::codegen::cuda;
 
 FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol, ModuleOp module, bool isAligned) {
   KernelCode code(kernel, symbol, module);
+  auto emitOnDemand = [&]() -> FailureOr<EmittedKernel> {
+    FailureOr<EmittedKernel> emitted = emitElementwise(code, isAligned);
+    if (failed(emitted) || !code.hasConditionalVector())
+      return emitted;
+    KernelCode again(kernel, symbol, module);
+    return emitElementwise(again, /*isAligned=*/false);
+  };
   Operation *anchor = nn::anchorOf(kernel);
   // A copy: its body hands operands on.
   if (!anchor)
-    return emitElementwise(code, isAligned);
+    return emitOnDemand();
   return llvm::TypeSwitch<Operation *, FailureOr<EmittedKernel>>(anchor)
       .Case<nn::ConvOp>([&](nn::ConvOp conv) {
         return nn::isDepthwise(conv) ? emitDepthwiseConv(code, isAligned) : emitConv(code, isAligned);
@@ -22,10 +29,12 @@ FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol,
       .Case<nn::MatmulOp>([&](auto) { return emitMatmul(code, isAligned); })
       .Case<nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>(
           [&](auto) { return emitPool(code, isAligned); })
+      .Case<nn::ConvTransposeOp>([&](auto) { return emitConvTranspose(code); })
+      .Case<nn::AttentionOp>([&](auto) { return emitAttention(code); })
       .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(code); })
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(code); })
       .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>([&](auto) { return emitNormalisation(code); })
-      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>([&](auto) { return emitElementwise(code, isAligned); })
+      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>([&](auto) { return emitOnDemand(); })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CUDA emitter";
       });

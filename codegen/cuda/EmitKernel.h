@@ -12,7 +12,9 @@ llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef s
 
 // The emitters by kind of anchor.
 llvm::FailureOr<EmittedKernel> emitElementwise(KernelCode &code, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitAttention(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitConv(KernelCode &code, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitReduction(KernelCode &code);

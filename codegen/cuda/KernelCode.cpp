@@ -73,6 +73,7 @@ KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module)
     operandNames[argument] = numbered("x", index, arguments.size());
   for (size_t index = 0; index < kernel.getNumResults(); ++index)
     resultNames.push_back(numbered("y", index, kernel.getNumResults()));
+  reserve({kLane});
   source.reopen(); // what is written stands in the function's body
 }
 
@@ -130,6 +131,7 @@ Value KernelCode::readMemory(Type element, StringRef pointer, Value offset, int 
   if (lanes == 1)
     return load(element, pointer, offset);
   // Both forms are loaded in front of the loop over the lanes.
+  readInBranch |= isInBranch();
   std::string place = print(offset);
   auto &[known, block] = loaded[(pointer + "[" + place + "]" + (laneDim < 0 ? "" : " lanes")).str()];
   if (known && isOpen(block))

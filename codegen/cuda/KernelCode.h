@@ -62,6 +62,9 @@ public:
   /// inside a loop over kLane.
   int64_t lanes = 1;
   static constexpr llvm::StringLiteral kLane = "j";
+  /// A vector was wanted that only one arm of a branch reads. It was loaded all the same, maybe from outside the tensor: what was
+  /// written is of no use, and the kernel must be emitted without lanes.
+  bool hasConditionalVector() const { return readInBranch; }
   /// Writes result `index` at `offset`: rounds what was widened.
   void store(unsigned result, mlir::Value offset, mlir::Value value);
   std::string stored(mlir::Type element, mlir::Value value);
@@ -90,6 +93,7 @@ private:
   llvm::StringMap<std::pair<mlir::Value, unsigned>> loaded;
   llvm::DenseMap<mlir::Operation *, std::string> constantNames;
   std::vector<std::string> notes;
+  bool readInBranch = false;
   SourceWriter before; ///< constant tables in front of the function
   bool hasStatus = false;
 };

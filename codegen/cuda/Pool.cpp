@@ -67,6 +67,7 @@ PoolEmitter::PoolEmitter(KernelCode &code, bool isAligned)
         for (int64_t parts : op.getOutputSize())
           axes.push_back({{}, parts, false});
       });
+  code.reserve({"best", "sum", "count"});
   Type element = input.getElementType();
   sumType = element.isF16() || element.isBF16() ? Type(Float32Type::get(element.getContext())) : element;
   if (isAligned)

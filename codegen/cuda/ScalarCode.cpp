@@ -146,6 +146,11 @@ void ScalarCode::remember(Value value, Expression expression) {
   scopes.back().push_back(value);
 }
 
+void ScalarCode::reserve(ArrayRef<StringRef> hints) {
+  for (StringRef hint : hints)
+    ++names[hint];
+}
+
 std::string ScalarCode::freshName(StringRef hint) {
   unsigned &count = names[hint];
   ++count;

@@ -64,10 +64,16 @@ public:
   void line(const llvm::Twine &text) { source.line(text); }
   void blank() { source.blank(); }
 
+  /// Names that the emitter writes itself, of loops as a rule: no variable is given one of them.
+  void reserve(llvm::ArrayRef<llvm::StringRef> hints);
   /// A name that no other variable has: the hint, or with a number behind it.
   std::string freshName(llvm::StringRef hint);
   /// Writes `if (condition) <statement>;`.
   void statementIf(mlir::Value condition, const llvm::Twine &statement);
+
+protected:
+  /// Ops are being made for one arm of a branch.
+  bool isInBranch() const { return getInsertionBlock() != scratch.get(); }
 
 private:
   struct Expression {

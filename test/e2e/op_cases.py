@@ -1,6 +1,7 @@
 """Runs the models of one family of test/data/ops through nncc-run and compares with what PyTorch computed.
 
-Called as `op_cases.py FAMILY [CASE...]`; test/reference says how the cases were made.
+Called as `op_cases.py [--cuda] FAMILY [CASE...]`; test/reference says how the cases were made. With --cuda every case runs on the
+stand-in CUDA device of tools/cuda-emulator.
 """
 
 import os
@@ -13,12 +14,29 @@ import harness
 PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
 
 
-def caseTest(name, text, tensors):
+# Exit status by which ctest knows that a test was skipped.
+SKIPPED = 77
+
+
+def deviceEnvironment():
+    """Where run_on_device finds the stand-in driver and keeps compiled kernels."""
+    return dict(os.environ, NNCC_CUDA_DRIVER=os.path.join(harness.BUILD, "lib", "cuda-emulator", "libcuda.so.1"),
+                NNCC_CACHE_DIR=os.path.join(harness.BUILD, "test", "kernel-cache"))
+
+
+def requireNvrtc():
+    result = harness.run(harness.program("nncc"), os.path.join(harness.EXAMPLES, "simple_net_mnist.nn"), "--emit=ptx", "-o", "-")
+    if result.returncode == 4:
+        print("skipped: kernels cannot be compiled without NVRTC; tools/setup --nvrtc gets it\n" + result.stderr)
+        sys.exit(SKIPPED)
+
+
+def caseTest(name, text, tensors, onDevice):
     def test(self):
         model = self.path("case.nn")
         with open(model, "w", encoding="utf-8") as file:
             file.write(text)
-        command = [harness.program("nncc-run"), model]
+        command = [os.path.join(harness.BUILD, "test", "e2e", "run_on_device") if onDevice else harness.program("nncc-run"), model]
         weights = {key.split("/", 2)[2]: value for key, value in tensors.items() if key.startswith(f"{name}/weight/")}
         if weights:
             command += ["--weights", harness.writeSafetensors(self.path("weights.safetensors"), weights)]
@@ -35,21 +53,26 @@ def caseTest(name, text, tensors):
             outputs += role == "output"
         self.assertGreater(outputs, 0)
         tolerance = harness.TOLERANCES[next((name for name, numpyType in PRECISIONS if numpyType in types), "f32")]
-        result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"])
+        result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"],
+                             env=deviceEnvironment() if onDevice else None)
         self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
     return test
 
 
-def load(family, wanted):
+def load(family, wanted, onDevice):
     metadata, tensors = harness.readSafetensors(os.path.join(harness.DATA, "ops", family + ".safetensors"))
     unknown = set(wanted) - set(metadata)
     if unknown:
         sys.exit(f"no case {', '.join(sorted(unknown))} in {family}; there are: {', '.join(metadata)}")
-    members = {"test_" + name: caseTest(name, text, tensors) for name, text in metadata.items()
+    members = {"test_" + name: caseTest(name, text, tensors, onDevice) for name, text in metadata.items()
                if not wanted or name in wanted}
     return type(family, (harness.TestCase,), members)
 
 
 if __name__ == "__main__":
-    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(sys.argv[1], sys.argv[2:]))
+    arguments = [argument for argument in sys.argv[1:] if argument != "--cuda"]
+    onDevice = len(arguments) + 1 < len(sys.argv)
+    if onDevice:
+        requireNvrtc()
+    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], onDevice))
     sys.exit(not unittest.TextTestRunner().run(cases).wasSuccessful())

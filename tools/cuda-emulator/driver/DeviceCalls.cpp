@@ -35,6 +35,15 @@ CUresult cuInit(unsigned flags) {
   return process.devices.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 
+/// NVIDIA's own libraries ask for tables of functions that no documentation describes. NVRTC does so in every process that has a
+/// libcuda.so.1 loaded, and goes on without them when it is told that there are none.
+CUresult cuGetExportTable(const void **table, const CUuuid *id) {
+  if (!table || !id)
+    return CUDA_ERROR_INVALID_VALUE;
+  *table = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult cuDriverGetVersion(int *version) {
   if (!version)
     return CUDA_ERROR_INVALID_VALUE;
