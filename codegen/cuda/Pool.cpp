@@ -222,10 +222,8 @@ EmittedKernel PoolEmitter::emit() {
   };
   forLanes([&] {
     std::string text = code.print(value);
-    bool isFloat = isa<FloatType>(sumType);
-    std::string larger = isFloat ? "maximum" : "max<" + cpp + ">";
     if (isMax)
-      code.line(accumulator + " = " + larger + "(" + accumulator + ", " + text + ");");
+      code.line(accumulator + " = maximum(" + accumulator + ", " + text + ");");
     else
       code.line(accumulator + " += " + text + ";");
   });
