@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cstring>
+
 using namespace nncc;
 using namespace nncc::tools;
 
@@ -82,11 +84,23 @@ nlohmann::json tools::toJson(const nncc_model_info &info) {
           {"parameters", ::toJson(info.parameters, info.parameter_count)}};
 }
 
+/// Integers with all their digits, which a double does not hold for 64 bits.
+static std::string elementText(const rt::HostTensor &tensor, int64_t index) {
+  if (tensor.dtype == DType::I64) {
+    int64_t value;
+    std::memcpy(&value, tensor.data.data() + index * sizeof value, sizeof value);
+    return std::to_string(value);
+  }
+  double value = elementAt(tensor, index);
+  bool isFloat = tensor.dtype <= DType::F64;
+  return isFloat ? fmt::format("{:.6g}", value) : std::to_string(static_cast<int64_t>(value));
+}
+
 std::string tools::renderTensor(const std::string &name, const rt::HostTensor &tensor) {
   constexpr int64_t kShown = 10;
   int64_t count = static_cast<int64_t>(tensor.data.size()) / sizeBytesOf(tensor.dtype);
   std::string text = fmt::format("{}: {} =", name, typeOf(tensor));
   for (int64_t i = 0; i < std::min(count, kShown); ++i)
-    text += fmt::format(" {:.6g}", elementAt(tensor, i));
+    text += " " + elementText(tensor, i);
   return text + (count > kShown ? " …\n" : "\n");
 }

@@ -20,6 +20,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -251,6 +252,11 @@ Result<ExitStatus> Runner::run() {
   return status;
 }
 
+/// What is wrong with a tolerance; CLI11 knows ranges, but prints their far end.
+std::string checkTolerance(const std::string &text) {
+  return std::strtod(text.c_str(), nullptr) >= 0 ? "" : "expected a number >= 0, found " + text;
+}
+
 void addOptions(CLI::App &app, Options &options) {
   app.set_version_flag("--version", "nncc-run " NNCC_VERSION);
   app.add_option("MODEL", options.model, "A compiled model (.so) or a model's text (.nn)")
@@ -266,10 +272,10 @@ void addOptions(CLI::App &app, Options &options) {
       ->allow_extra_args(false);
   app.add_option("--rtol", options.tolerance.relative, "Relative tolerance of --expect")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkTolerance);
   app.add_option("--atol", options.tolerance.absolute, "Absolute tolerance of --expect")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkTolerance);
   app.add_option("--weights", options.loading.weights, "A safetensors file with the weights");
   app.add_option("--seed", options.loading.seed,
                  "Seed of the parameters of a model's text without weights");
