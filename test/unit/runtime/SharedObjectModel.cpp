@@ -8,10 +8,15 @@ nncc::rt::ModelDescriptor nncc_model_descriptor;
 
 namespace {
 
-// A generated object has its data at link time; here it is made when the library is loaded.
-__attribute__((constructor)) void fillDescriptor() {
-  static testmodel::Model *model = new testmodel::Model(testmodel::parameterImage());
+// A generated object has its data at link time; here it is made when the library is loaded, and
+// goes with it: what is reachable from an unloaded library alone counts as leaked.
+testmodel::Model *model = nullptr;
+
+__attribute__((constructor)) void makeModel() {
+  model = new testmodel::Model(testmodel::parameterImage());
   nncc_model_descriptor = model->descriptor;
 }
+
+__attribute__((destructor)) void deleteModel() { delete model; }
 
 } // namespace
