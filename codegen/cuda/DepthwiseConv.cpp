@@ -24,7 +24,6 @@ public:
 
 private:
   void writeTaps(Value image, Value channel, ArrayRef<Value> out);
-  void forLanes(function_ref<void()> write);
   std::string sumText() const { return lanes == 1 ? "sum" : "sum[" + KernelCode::kLane.str() + "]"; }
 
   KernelCode &code;
@@ -37,15 +36,6 @@ private:
 };
 
 } // namespace
-
-void DepthwiseEmitter::forLanes(function_ref<void()> write) {
-  if (lanes == 1)
-    return write();
-  code.line("#pragma unroll");
-  code.open("for (int " + KernelCode::kLane + " = 0; " + KernelCode::kLane + " < " + Twine(lanes) + "; ++" + KernelCode::kLane + ")");
-  write();
-  code.close();
-}
 
 /// Adds the products of every tap inside the input to the sums.
 void DepthwiseEmitter::writeTaps(Value image, Value channel, ArrayRef<Value> out) {
@@ -87,7 +77,7 @@ void DepthwiseEmitter::writeTaps(Value image, Value channel, ArrayRef<Value> out
   Value value = code.read(conv.getX(), index, lanes > 1 ? 1 : -1);
   Value weight = code.readMemory(x.getElementType(), code.pointerOf(conv.getWeight()),
                                  code.add(code.mul(tapNumber, width), channel), lanes > 1 ? 0 : -1);
-  forLanes([&] {
+  code.forLanes([&] {
     Value product = arith::MulFOp::create(code, value, weight);
     std::string text = code.print(product);
     code.line(sumText() + " += " + text + ";");
@@ -147,20 +137,7 @@ FailureOr<EmittedKernel> DepthwiseEmitter::emit() {
                                    code.readMemory(element, code.pointerOf(conv.getBias()), index[1], lanes > 1 ? 0 : -1));
   code.bind(conv.getResult(), result);
   Value stored = code.read(code.storedValue(0), index, laneDim);
-  Type storedElement = cast<RankedTensorType>(code.storedValue(0).getType()).getElementType();
-  Memory memory = code.resultMemory(0);
-  Value place = code.placeIn(memory, index);
-  if (lanes == 1) {
-    std::string text = code.stored(storedElement, stored);
-    code.line(memory.pointer + "[" + code.print(place) + "] = " + text + ";");
-  } else {
-    code.line("Vector<" + storageType(storedElement, code.wideIndex) + ", " + Twine(lanes) + "> y_v;");
-    forLanes([&] {
-      std::string text = code.stored(storedElement, stored);
-      code.line("y_v.at[" + KernelCode::kLane + "] = " + text + ";");
-    });
-    code.line("store(" + memory.pointer + " + " + code.print(place) + ", y_v);");
-  }
+  code.store(0, code.placeIn(code.resultMemory(0), index), stored);
   CudaLaunch launch;
   launch.threads = kThreads;
   launch.gridX = threads.ceilDiv(kThreads);

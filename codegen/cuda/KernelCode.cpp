@@ -206,8 +206,27 @@ std::string KernelCode::stored(Type element, Value value) {
 
 void KernelCode::store(unsigned result, Value offset, Value value) {
   Type element = llvm::cast<RankedTensorType>(kernel.getResult(result).getType()).getElementType();
-  std::string text = stored(element, value);
-  line(resultNames[result] + "[" + print(offset) + "] = " + text + ";");
+  if (lanes == 1) {
+    std::string text = stored(element, value);
+    line(resultNames[result] + "[" + print(offset) + "] = " + text + ";");
+    return;
+  }
+  std::string vector = freshName(resultNames[result] + "_v");
+  line("Vector<" + storageType(element, wideIndex) + ", " + Twine(lanes) + "> " + vector + ";");
+  forLanes([&] {
+    std::string text = stored(element, value);
+    line(vector + ".at[" + kLane + "] = " + text + ";");
+  });
+  line("store(" + resultNames[result] + " + " + print(offset) + ", " + vector + ");");
+}
+
+void KernelCode::forLanes(function_ref<void()> write) {
+  if (lanes == 1)
+    return write();
+  line("#pragma unroll");
+  open("for (int " + kLane + " = 0; " + kLane + " < " + Twine(lanes) + "; ++" + kLane + ")");
+  write();
+  close();
 }
 
 /// A table in front of the function.

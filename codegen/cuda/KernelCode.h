@@ -65,7 +65,9 @@ public:
   /// A vector was wanted that only one arm of a branch reads. It was loaded all the same, maybe from outside the tensor: what was
   /// written is of no use, and the kernel must be emitted without lanes.
   bool hasConditionalVector() const { return readInBranch; }
-  /// Writes result `index` at `offset`: rounds what was widened.
+  /// Runs `write` inside an unrolled loop over kLane, or as it is with one lane.
+  void forLanes(llvm::function_ref<void()> write);
+  /// Writes result `index` at `offset`, as many elements as there are lanes: rounds what was widened.
   void store(unsigned result, mlir::Value offset, mlir::Value value);
   std::string stored(mlir::Type element, mlir::Value value);
 

@@ -212,15 +212,7 @@ EmittedKernel PoolEmitter::emit() {
   at.append(openWindow(output));
   code.lanes = lanes;
   Value value = code.read(pool->getOperand(0), at, laneDim);
-  auto forLanes = [&](llvm::function_ref<void()> body) {
-    if (lanes == 1)
-      return body();
-    code.line("#pragma unroll");
-    code.open("for (int " + KernelCode::kLane + " = 0; " + KernelCode::kLane + " < " + Twine(lanes) + "; ++" + KernelCode::kLane + ")");
-    body();
-    code.close();
-  };
-  forLanes([&] {
+  code.forLanes([&] {
     std::string text = code.print(value);
     if (isMax)
       code.line(accumulator + " = maximum(" + accumulator + ", " + text + ");");
@@ -235,20 +227,7 @@ EmittedKernel PoolEmitter::emit() {
   std::string mean = isMax ? accumulator : accumulator + " / " + divisor(output);
   code.bind(pool->getResult(0), code.atom(sumType, isMax ? mean : "(" + mean + ")"));
   Value result = code.read(code.storedValue(0), index, laneDim);
-  Memory memory = code.resultMemory(0);
-  Type stored = cast<RankedTensorType>(code.storedValue(0).getType()).getElementType();
-  Value place = code.placeIn(memory, index);
-  if (lanes == 1) {
-    std::string text = code.stored(stored, result);
-    code.line(memory.pointer + "[" + code.print(place) + "] = " + text + ";");
-  } else {
-    code.line("Vector<" + storageType(stored, code.wideIndex) + ", " + Twine(lanes) + "> y_v;");
-    forLanes([&] {
-      std::string text = code.stored(stored, result);
-      code.line("y_v.at[" + KernelCode::kLane + "] = " + text + ";");
-    });
-    code.line("store(" + memory.pointer + " + " + code.print(place) + ", y_v);");
-  }
+  code.store(0, code.placeIn(code.resultMemory(0), index), result);
   CudaLaunch launch;
   launch.threads = kThreads;
   launch.gridX = threads.ceilDiv(kThreads);
