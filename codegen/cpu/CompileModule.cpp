@@ -83,6 +83,8 @@ codegen::translateAndOptimise(ModuleOp module, llvm::LLVMContext &context, const
     if (function.isDeclaration())
       continue;
     function.addFnAttr("target-cpu", target.cpu);
+    if (!target.tuneCpu.empty())
+      function.addFnAttr("tune-cpu", target.tuneCpu);
     function.addFnAttr("target-features", target.features);
     // Without these LLVM splits 512-bit vectors on some CPUs, and spills.
     function.addFnAttr("prefer-vector-width", vectorBits);

@@ -2,8 +2,9 @@
 
 #include "codegen/cpu/CpuTarget.h"
 
+#include "runtime/CpuLevel.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -36,25 +37,23 @@ static void setVectorUnit(CpuTarget &target, bool avx2, bool avx512) {
   target.vectorRegisters = avx512 ? 32 : 16;
 }
 
+/// Code may use what hostCpuLevel() names and nothing else: the model is marked with that level, so
+/// a CPU that lacks part of it refuses the model at load. Whatever else this CPU has is not used;
+/// the code is only scheduled for it.
 static CpuTarget nativeTarget() {
+  SmallVector<StringRef> parts;
+  std::string level = nncc::rt::hostCpuLevel();
+  StringRef(level).split(parts, '+');
   CpuTarget target;
+  if (is_contained(kLevels, parts[0]))
+    target = cantFail(cpuTargetNamed(parts[0]));
+  else
+    target.cpu = parts[0].str();
   target.level = "native";
   target.triple = sys::getProcessTriple();
-  target.cpu = sys::getHostCPUName().str();
-  StringMap<bool> features = sys::getHostCPUFeatures();
-  SmallVector<std::string> list;
-  for (const auto &feature : features)
-    list.push_back((feature.second ? "+" : "-") + feature.first().str());
-  llvm::sort(list);
-  target.features = join(list, ",");
-  if (Triple(target.triple).isAArch64()) {
-    target.vectorBytes = 16;
-    target.vectorRegisters = 32;
-  } else {
-    setVectorUnit(target, features.lookup("avx2") && features.lookup("fma"),
-                  features.lookup("avx512f") && features.lookup("avx512vl") &&
-                      features.lookup("avx512bw") && features.lookup("avx512dq"));
-  }
+  target.tuneCpu = sys::getHostCPUName().str();
+  for (StringRef feature : ArrayRef(parts).drop_front())
+    target.features += (target.features.empty() ? "+" : ",+") + feature.str();
   return target;
 }
 

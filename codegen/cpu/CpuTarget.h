@@ -21,6 +21,7 @@ struct CpuTarget {
   std::string triple;
   std::string cpu;      ///< LLVM's -mcpu
   std::string features; ///< LLVM's -mattr
+  std::string tuneCpu;  ///< LLVM's -mtune; empty = as cpu
   unsigned vectorBytes = 16;
   unsigned vectorRegisters = 16;
   int64_t l1Bytes = 32 << 10;
