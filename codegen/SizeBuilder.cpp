@@ -2,6 +2,8 @@
 
 #include "codegen/SizeBuilder.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
@@ -13,10 +15,22 @@ Value SizeBuilder::size(int64_t value) {
 Value SizeBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
 Value SizeBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
 Value SizeBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
-Value SizeBuilder::div(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
 Value SizeBuilder::rem(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
 Value SizeBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
 Value SizeBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
+
+Value SizeBuilder::div(Value a, Value b) {
+  // x / 3 / 4 is x / 12: one division, and no variable for what lies between.
+  auto inner = a.getDefiningOp<arith::DivUIOp>();
+  APInt first, second;
+  if (inner && matchPattern(inner.getRhs(), m_ConstantInt(&first)) && matchPattern(b, m_ConstantInt(&second))) {
+    bool overflows = false;
+    APInt both = first.smul_ov(second, overflows);
+    if (!overflows)
+      return createOrFold<arith::DivUIOp>(inner.getLhs(), size(both.getSExtValue()));
+  }
+  return createOrFold<arith::DivUIOp>(a, b);
+}
 
 Value SizeBuilder::ceilDiv(Value a, Value b) { return div(add(a, sub(b, size(1))), b); }
 
@@ -32,10 +46,16 @@ Value SizeBuilder::product(ValueRange values) {
 }
 
 SmallVector<Value> SizeBuilder::delinearize(Value flat, ValueRange extents) {
+  // Extents of one in front have nothing to divide by.
+  size_t first = 0;
+  while (first + 1 < extents.size() && matchPattern(extents[first], m_One()))
+    ++first;
   SmallVector<Value> indices(extents.size());
-  for (size_t i = extents.size(); i-- > 0;) {
-    indices[i] = i == 0 ? flat : rem(flat, extents[i]);
-    if (i > 0)
+  for (size_t i = 0; i < first; ++i)
+    indices[i] = size(0);
+  for (size_t i = extents.size(); i-- > first;) {
+    indices[i] = i == first ? flat : rem(flat, extents[i]);
+    if (i > first)
       flat = div(flat, extents[i]);
   }
   return indices;

@@ -76,8 +76,7 @@ void AttentionEmitter::unrolled(StringRef variable, const Twine &end, function_r
 
 void AttentionEmitter::begin() {
   auto number = [](int64_t value) { return std::to_string(value); };
-  code.line("constexpr int kParts = " + number(parts) + ", kQueries = " + number(queries) + ", kKeys = " + number(kTileKeys) +
-            ", kRun = " + number(kRun) + ";");
+  code.line("constexpr int kParts = " + number(parts) + ", kKeys = " + number(kTileKeys) + ", kRun = " + number(kRun) + ";");
   code.line("__shared__ __align__(16) float k_tile[kKeys][" + number(paddedDepth) + "], v_tile[kKeys][" + number(paddedWidth) + "];");
   code.line("const int thread = threadIdx.x, part = thread % kParts;");
   nn::Dim blocks = nn::dimOf(q, rank - 2).ceilDiv(queries);
@@ -268,8 +267,8 @@ EmittedKernel AttentionEmitter::emit() {
   Value keys = code.dim(nn::dimOf(k, rank - 2));
   if (op.getCausal()) {
     // Later keys are hidden from every query of the block.
-    Value end = code.add(code.index("first_query"), code.index("kQueries"));
-    keys = code.min(keys, nn::constantOf(nn::dimOf(q, rank - 2)) && *nn::constantOf(nn::dimOf(q, rank - 2)) <= queries ? code.index("kQueries") : end);
+    Value end = code.add(code.index("first_query"), code.size(queries));
+    keys = code.min(keys, nn::constantOf(nn::dimOf(q, rank - 2)) && *nn::constantOf(nn::dimOf(q, rank - 2)) <= queries ? code.size(queries) : end);
   }
   std::string end = code.print(keys);
   code.line("const " + code.indexType() + " keys = " + end + ";");

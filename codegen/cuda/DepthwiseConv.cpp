@@ -18,7 +18,7 @@ constexpr int64_t kThreads = 256, kVector = 4;
 class DepthwiseEmitter {
 public:
   DepthwiseEmitter(KernelCode &code, const nn::AnchoredBody &body, bool isAligned)
-      : code(code), body(body), geometry(cast<nn::ConvOp>(body.anchor)), conv(geometry.conv), isAligned(isAligned) {}
+      : code(code), geometry(cast<nn::ConvOp>(body.anchor)), conv(geometry.conv), isAligned(isAligned) {}
 
   FailureOr<EmittedKernel> emit();
 
@@ -27,7 +27,6 @@ private:
   std::string sumText() const { return lanes == 1 ? "sum" : "sum[" + KernelCode::kLane.str() + "]"; }
 
   KernelCode &code;
-  const nn::AnchoredBody &body;
   ConvGeometry geometry;
   nn::ConvOp conv;
   bool isAligned;

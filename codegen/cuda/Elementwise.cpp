@@ -35,7 +35,7 @@ private:
   SmallVector<Value> resultIndex(Value number);
   void storeElement(Value number, ArrayRef<Value> index);
   void storeLanes(Value number, ArrayRef<Value> index);
-  Value isInside(ArrayRef<Value> index);
+  Value isOutside(ArrayRef<Value> index);
 
   KernelCode &code;
   nn::KernelOp kernel;
@@ -87,27 +87,37 @@ void ElementwiseEmitter::planLanes() {
   laneDim = loops.back().dim;
 }
 
+/// What the index along a dimension is called: by its role where the memory order tells it, which only images have.
+static std::string indexName(RankedTensorType type, int64_t dim) {
+  static constexpr const char *kImage[][5] = {{"n", "c", "w"}, {"n", "c", "h", "w"}, {"n", "c", "d", "h", "w"}};
+  int64_t rank = type.getRank();
+  if (rank == 2 && !nn::isPacked(type))
+    return dim == 0 ? "row" : "column";
+  if (rank >= 3 && rank <= 5 && !nn::isPacked(type) && !nn::isRowMajor(type) && nn::orderOf(type) == nn::channelsLastOrder(rank))
+    return kImage[rank - 3][dim];
+  return "i" + std::to_string(dim);
+}
+
 /// The logical index of element `number` of the result in memory.
 SmallVector<Value> ElementwiseEmitter::resultIndex(Value number) {
-  static constexpr const char *kNames[][5] = {
-      {"i"}, {"row", "column"}, {"n", "row", "column"}, {"n", "c", "h", "w"}, {"n", "c", "d", "h", "w"}};
   int64_t rank = type.getRank();
   SmallVector<Value> index(rank, code.size(0));
   SmallVector<Value> extents;
   for (const LoopDim &loop : loops)
     extents.push_back(code.dim(loop.extent));
   SmallVector<Value> positions = code.delinearize(number, extents);
-  for (auto [loop, position] : llvm::zip(loops, positions)) {
-    if (loops.size() > 1 && !nn::isPacked(type))
-      code.declare(position, rank <= 5 ? kNames[rank - 1][loop.dim] : "i");
+  for (auto [loop, position] : llvm::zip(loops, positions))
     index[loop.dim] = code.add(index[loop.dim], code.mul(position, code.size(loop.step)));
-  }
+  // A dimension without a loop of its own is part of another's.
+  if (loops.size() > 1)
+    for (int64_t dim = 0; dim < rank; ++dim)
+      code.declare(index[dim], indexName(type, dim));
   return index;
 }
 
 /// Elements of a packed layout outside the logical extents are zero.
-Value ElementwiseEmitter::isInside(ArrayRef<Value> index) {
-  Value inside;
+Value ElementwiseEmitter::isOutside(ArrayRef<Value> index) {
+  Value outside;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     int64_t last = 0;
     for (const LoopDim &loop : loops)
@@ -116,17 +126,19 @@ Value ElementwiseEmitter::isInside(ArrayRef<Value> index) {
     std::optional<int64_t> extent = nn::constantOf(nn::dimOf(type, dim));
     if (extent && last < *extent)
       continue;
-    Value below = code.less(index[dim], code.dim(nn::dimOf(type, dim)));
-    inside = inside ? arith::AndIOp::create(code, inside, below).getResult() : below;
+    Value beyond = code.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sge, index[dim], code.dim(nn::dimOf(type, dim)));
+    outside = outside ? arith::OrIOp::create(code, outside, beyond).getResult() : beyond;
   }
-  return inside;
+  return outside;
 }
 
 void ElementwiseEmitter::storeElement(Value number, ArrayRef<Value> index) {
   if (nn::isPacked(type)) {
-    if (Value inside = isInside(index)) {
-      code.statementIf(arith::XOrIOp::create(code, inside, code.constant(code.getI1Type(), 1)),
-                       "{ " + code.resultPointer(0) + "[" + code.print(number) + "] = {}; return; }");
+    if (Value outside = isOutside(index)) {
+      code.open("if (" + code.print(outside) + ")");
+      code.line(code.resultPointer(0) + "[" + code.print(number) + "] = {};");
+      code.line("return;");
+      code.close();
     }
     code.store(0, number, code.read(code.storedValue(0), index));
     return;

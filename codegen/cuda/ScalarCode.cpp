@@ -148,13 +148,14 @@ void ScalarCode::remember(Value value, Expression expression) {
 
 void ScalarCode::reserve(ArrayRef<StringRef> hints) {
   for (StringRef hint : hints)
-    ++names[hint];
+    names.insert(hint);
 }
 
 std::string ScalarCode::freshName(StringRef hint) {
-  unsigned &count = names[hint];
-  ++count;
-  return count == 1 ? hint.str() : (hint + Twine(count)).str();
+  std::string name = hint.str();
+  for (unsigned number = 2; !names.insert(name).second; ++number)
+    name = (hint + Twine(number)).str();
+  return name;
 }
 
 std::string ScalarCode::print(Value value, bool tight) { return operand(value, tight ? Atom : Ternary); }
@@ -212,8 +213,14 @@ ScalarCode::Expression ScalarCode::binary(Operation *op, StringRef symbol, int p
     Operation *right = op->getOperand(1).getDefiningOp();
     isAssociative = isa_and_present<arith::MulIOp>(right);
   }
-  return {operand(op->getOperand(0), precedence) + " " + symbol.str() + " " +
-              operand(op->getOperand(1), isAssociative ? precedence : precedence + 1),
+  // "a || (b && c)" and "a & (b + c)" are in parentheses as every reader, and -Wall, wants them.
+  auto side = [&](Value value, int least) {
+    int own = expressionOf(value).precedence;
+    bool mixes = precedence == Or ? own == And : precedence >= BitOr && precedence <= BitAnd && own < Unary;
+    return operand(value, mixes && own != precedence ? Atom : least);
+  };
+  return {side(op->getOperand(0), precedence) + " " + symbol.str() + " " +
+              side(op->getOperand(1), isAssociative ? precedence : precedence + 1),
           precedence};
 }
 

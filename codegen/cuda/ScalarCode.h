@@ -10,6 +10,7 @@
 #include "codegen/cuda/SourceWriter.h"
 
 #include "mlir/IR/Block.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <memory>
 
@@ -97,7 +98,7 @@ private:
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> scopes; ///< values that became known in each open block
   llvm::SmallVector<unsigned> blockNumbers;
   unsigned blockCount = 0;
-  llvm::StringMap<unsigned> names;
+  llvm::StringSet<> names;
 };
 
 } // namespace nncc::codegen::cuda

@@ -70,4 +70,4 @@ template <class T> __device__ __forceinline__ T shuffle_xor(T value, int mask) {
 }
 
 /// What a kernel writes to *status; runtime/KernelAbi.h.
-constexpr int kIndexOutOfRange = 1;
+enum Status { kIndexOutOfRange = 1 };
