@@ -2,11 +2,26 @@
 
 #include "driver/CompileModel.h"
 #include "driver/PrepareWeights.h"
+#include "runtime/Weights.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/TimeProfiler.h"
 
 using namespace nncc;
 using namespace nncc::driver;
+
+Result<Targets> driver::parseTargets(llvm::StringRef text) {
+  Targets targets;
+  for (llvm::StringRef name : llvm::split(text, ',')) {
+    if (name == "cpu")
+      targets.cpu = true;
+    else if (name == "cuda")
+      targets.cuda = true;
+    else
+      return userError("unknown device '" + name.str() + "'; known: cpu, cuda");
+  }
+  return targets;
+}
 
 Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
                                            const CompileRequest &request) {
@@ -22,25 +37,35 @@ Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
   // Every variant has the same parameters; the constants that passes add to them may differ.
   std::string parameters;
   std::optional<Error> parameterError;
+  auto readParameters = [&](mlir::ModuleOp module) {
+    llvm::TimeTraceScope trace("parameters");
+    auto image = makeParameterImage(module, request.weights);
+    if (image)
+      parameters = std::move(*image);
+    else
+      parameterError = image.error();
+  };
   for (const std::string &cpu : request.cpus) {
     auto target = findTarget(cpu);
     if (!target)
       return target.error();
-    auto variant =
-        compileVariant(*imported->module, *target, request.optLevel, result.variants.size(),
-                       request.passes, [&](mlir::ModuleOp module) {
-                         llvm::TimeTraceScope trace("parameters");
-                         auto image = makeParameterImage(module, request.weights);
-                         if (image)
-                           parameters = std::move(*image);
-                         else
-                           parameterError = image.error();
-                       });
+    auto variant = compileVariant(*imported->module, *target, request.optLevel,
+                                  result.variants.size(), request.passes, readParameters);
     if (parameterError)
       return *parameterError;
     if (!variant)
       return variant.error();
     result.variants.push_back(std::move(*variant));
+  }
+
+  if (request.forCuda) {
+    auto cuda =
+        compileCuda(*imported->module, request.gpuArchitectures, request.passes, readParameters);
+    if (parameterError)
+      return *parameterError;
+    if (!cuda)
+      return cuda.error();
+    result.cuda = std::move(*cuda);
   }
 
   // Preparing also checks that the weights fit, so it is done where it can be even when its result
@@ -53,11 +78,18 @@ Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
     auto prepared = prepareWeights(variant, parameters, origin);
     if (!prepared)
       return prepared.error();
-    if (result.variants.size() == 1) {
+    if (result.variants.size() == 1 && !result.cuda) {
       result.weights = std::move(*prepared);
       return result;
     }
     break;
+  }
+  if (result.variants.empty() && result.cuda) {
+    rt::WeightsSource source;
+    source.embedded = std::as_bytes(std::span(parameters));
+    source.embeddedName = origin;
+    if (auto fit = rt::Weights::find(result.cuda->program, source, {}); !fit)
+      return fit.error();
   }
   result.weights = std::move(parameters);
   return result;

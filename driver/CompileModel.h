@@ -7,9 +7,18 @@
 
 namespace nncc::driver {
 
+/// The kinds of devices that a model is compiled for.
+struct Targets {
+  bool cpu = false, cuda = false;
+};
+/// Reads "cpu", "cuda" or "cpu,cuda".
+Result<Targets> parseTargets(llvm::StringRef text);
+
 struct CompileRequest {
   ModelSource source;
-  std::vector<std::string> cpus = {"native"}; ///< one variant each
+  std::vector<std::string> cpus = {"native"}; ///< one variant each; none: no code for the CPU
+  bool forCuda = false;
+  std::vector<std::string> gpuArchitectures; ///< "sm_80": machine code ahead of time, for these
   unsigned optLevel = 3;
   WeightsOptions weights;
   PassOptions passes;
@@ -17,9 +26,10 @@ struct CompileRequest {
 
 struct CompiledModel {
   std::vector<VariantCode> variants;
-  /// A safetensors image. For one variant that this machine can run: what its kernels read,
-  /// prepared. Otherwise the parameters, which the runtime prepares when it loads the model: each
-  /// CPU packs them in its own way.
+  std::optional<CudaCode> cuda;
+  /// A safetensors image. For one variant that this machine can run and no other: what its kernels
+  /// read, prepared. Otherwise the parameters, which the runtime prepares when it loads the model:
+  /// each device packs them in its own way.
   std::string weights;
   std::string warnings; ///< rendered
 };

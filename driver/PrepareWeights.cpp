@@ -2,13 +2,12 @@
 
 #include "driver/PrepareWeights.h"
 #include "runtime/CpuLevel.h"
-#include "runtime/LoadedProgram.h"
+#include "runtime/CpuProgram.h"
 #include "runtime/ProgramJson.h"
 #include "runtime/Safetensors.h"
+#include "runtime/cuda/CudaProgram.h"
 
 #include "llvm/Support/TimeProfiler.h"
-
-#include <set>
 
 using namespace nncc;
 using namespace nncc::driver;
@@ -22,48 +21,42 @@ codegen::DescriptorVariant driver::describeVariant(const VariantCode &code) {
 
 bool driver::runsHere(const VariantCode &code) { return rt::rankOnHost(code.cpuLevel).has_value(); }
 
-Result<std::unique_ptr<codegen::JitModel>> driver::loadInProcess(const VariantCode &code,
-                                                                 std::string_view weights) {
-  llvm::TimeTraceScope trace("JIT link");
-  return codegen::JitModel::create({{describeVariant(code)}, weights, ""},
-                                   {code.object.data(), code.object.size()});
+codegen::DescriptorCuda driver::describeCuda(const CudaCode &code) {
+  codegen::DescriptorCuda contents = code.contents;
+  contents.programJson = rt::writeProgramJson(code.program);
+  return contents;
 }
 
-/// The weights that runs read: constants, and parameters that are used as they are.
-static std::set<uint32_t> weightsOfRuns(const rt::Program &program) {
-  std::set<uint32_t> buffers;
-  auto add = [&](uint32_t buffer) {
-    rt::BufferKind kind = program.buffers[buffer].kind;
-    if (kind == rt::BufferKind::Parameter || kind == rt::BufferKind::Constant)
-      buffers.insert(buffer);
-  };
-  for (const rt::EntryPoint &entry : program.entryPoints) {
-    if (entry.name == "prepare")
-      continue;
-    for (const rt::Step &step : entry.steps)
-      for (const rt::BufferRef &ref : step.args)
-        add(ref.buffer);
-    for (uint32_t output : entry.outputs)
-      add(output);
+Result<std::unique_ptr<codegen::JitModel>>
+driver::loadInProcess(const VariantCode *code, const CudaCode *cuda, std::string_view weights) {
+  llvm::TimeTraceScope trace("JIT link");
+  codegen::DescriptorContents contents;
+  contents.weights = weights;
+  std::string_view object;
+  if (code) {
+    contents.variants.push_back(describeVariant(*code));
+    object = {code->object.data(), code->object.size()};
   }
-  return buffers;
+  if (cuda)
+    contents.cuda = describeCuda(*cuda);
+  return codegen::JitModel::create(std::move(contents), object, &nncc_cuda_backend);
 }
 
 Result<std::string> driver::prepareWeights(const VariantCode &code, std::string_view parameters,
                                            const std::string &origin) {
-  auto jit = loadInProcess(code, parameters);
+  auto jit = loadInProcess(&code, nullptr, parameters);
   if (!jit)
     return jit.error();
   llvm::TimeTraceScope trace("prepare weights");
   rt::LoadOptions options;
   options.embeddedName = origin;
-  auto loaded = rt::LoadedProgram::load((*jit)->descriptor(), options);
+  auto loaded = rt::CpuProgram::load((*jit)->descriptor(), options);
   if (!loaded)
     return loaded.error();
 
   const rt::Program &program = (*loaded)->program();
   std::vector<rt::SafetensorsSource> tensors;
-  for (uint32_t id : weightsOfRuns(program)) {
+  for (uint32_t id : rt::weightsOfRuns(program)) {
     const rt::Buffer &buffer = program.buffers[id];
     std::vector<int64_t> noDims(program.dims.size(), 0);
     std::optional<int64_t> bytes = buffer.sizeBytes.evaluate(noDims).get();

@@ -16,11 +16,12 @@ Result<std::string> prepareWeights(const VariantCode &code, std::string_view par
 /// Whether this machine can run the code, and so prepare its weights.
 bool runsHere(const VariantCode &code);
 
-/// The model in this process.
-Result<std::unique_ptr<codegen::JitModel>> loadInProcess(const VariantCode &code,
-                                                         std::string_view weights);
+/// The model in this process: its code for this CPU, for CUDA devices, or both.
+Result<std::unique_ptr<codegen::JitModel>>
+loadInProcess(const VariantCode *code, const CudaCode *cuda, std::string_view weights);
 
 /// What a descriptor says about a variant.
 codegen::DescriptorVariant describeVariant(const VariantCode &code);
+codegen::DescriptorCuda describeCuda(const CudaCode &code);
 
 } // namespace nncc::driver

@@ -7,6 +7,7 @@
 #include "driver/PhaseDump.h"
 #include "passes/Pipeline.h"
 #include "runtime/CpuLevel.h"
+#include "runtime/cuda/KernelLoader.h"
 
 #include "llvm/Support/TimeProfiler.h"
 
@@ -68,6 +69,44 @@ Result<CudaProgram> driver::buildCudaProgram(mlir::ModuleOp module) {
   if (failed(program))
     return diagnostics.take(ErrorKind::User, "a kernel could not be generated");
   return CudaProgram{std::move(*program), std::move(kernels.sources)};
+}
+
+Result<CudaCode> driver::compileCuda(mlir::ModuleOp imported,
+                                     const std::vector<std::string> &architectures,
+                                     const PassOptions &options,
+                                     llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
+  if (auto ran = runPasses(*module, cudaPacking(), options); !ran)
+    return ran.error();
+  auto compiled = buildCudaProgram(*module);
+  if (!compiled)
+    return compiled.error();
+  if (afterPasses)
+    afterPasses(*module);
+  CudaCode code{std::move(compiled->program), {}};
+  code.contents.header = codegen::cuda::deviceHeader().str();
+  for (codegen::cuda::CudaSource &source : compiled->sources)
+    code.contents.kernels.push_back({source.symbol, std::move(source.text), {}});
+  if (architectures.empty())
+    return code;
+
+  llvm::TimeTraceScope trace("NVRTC");
+  auto nvrtc = rt::cuda::Nvrtc::get();
+  if (!nvrtc)
+    return nvrtc.error();
+  std::vector<rt::cuda::KernelSource> sources;
+  for (const codegen::DescriptorCudaKernel &kernel : code.contents.kernels)
+    sources.push_back({kernel.symbol.c_str(), kernel.source.c_str()});
+  for (const std::string &architecture : architectures) {
+    auto images = rt::cuda::compileKernels(**nvrtc, code.contents.header, sources, architecture,
+                                           /*threads=*/0);
+    if (!images)
+      return images.error();
+    code.contents.architectures.push_back(architecture);
+    for (auto [kernel, image] : llvm::zip_equal(code.contents.kernels, images->images))
+      kernel.images.push_back(std::move(image));
+  }
+  return code;
 }
 
 Result<LlvmKernels> driver::translateKernels(mlir::ModuleOp kernels,

@@ -5,6 +5,7 @@
 #include "codegen/ProgramBuilder.h"
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaKernels.h"
+#include "codegen/link/WriteObject.h"
 #include "passes/Pipeline.h"
 #include "support/Error.h"
 
@@ -47,6 +48,18 @@ struct CudaProgram {
 Result<CudaProgram> buildCudaProgram(mlir::ModuleOp module);
 /// The sizes in which CUDA kernels want weights packed.
 passes::Packing cudaPacking();
+
+/// The model compiled for CUDA devices, with machine code for the architectures that were asked for.
+struct CudaCode {
+  rt::Program program;
+  codegen::DescriptorCuda contents; ///< but its programJson
+};
+/// The passes and the program for CUDA, on a copy of `imported`; `afterPasses` as in
+/// compileVariant. An environment error when there is no NVRTC for `architectures` ("sm_80"), a user
+/// error for one that it does not know.
+Result<CudaCode> compileCuda(mlir::ModuleOp imported, const std::vector<std::string> &architectures,
+                             const PassOptions &options,
+                             llvm::function_ref<void(mlir::ModuleOp)> afterPasses);
 
 /// A module and the context that it lives in.
 struct LlvmKernels {

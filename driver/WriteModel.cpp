@@ -20,18 +20,20 @@ std::string driver::weightsPathFor(const std::string &output) {
   return std::string(path);
 }
 
-Result<void> driver::writeSharedObject(std::span<const VariantCode> variants,
-                                       std::string_view weights, const ModelFiles &files) {
+Result<void> driver::writeSharedObject(const CompiledModel &model, const ModelFiles &files) {
   llvm::TimeTraceScope trace("link");
-  auto archives = codegen::findRuntimeArchives(files.self);
+  std::string_view weights = model.weights;
+  auto archives = codegen::findRuntimeArchives(files.self, model.cuda.has_value());
   if (!archives)
     return archives.error();
   bool isExternal = files.weightsMode == WeightsMode::External ||
                     (files.weightsMode == WeightsMode::Auto && weights.size() > kMaxEmbeddedBytes);
 
   codegen::DescriptorContents contents;
-  for (const VariantCode &variant : variants)
+  for (const VariantCode &variant : model.variants)
     contents.variants.push_back(describeVariant(variant));
+  if (model.cuda)
+    contents.cuda = describeCuda(*model.cuda);
   std::optional<rt::AtomicFile> weightsFile;
   if (isExternal) {
     std::string path = weightsPathFor(files.output);
@@ -54,7 +56,7 @@ Result<void> driver::writeSharedObject(std::span<const VariantCode> variants,
     return asInternalError(descriptor.takeError());
 
   codegen::LinkOptions link;
-  for (const VariantCode &variant : variants)
+  for (const VariantCode &variant : model.variants)
     link.objects.push_back(
         {"kernels-" + variant.cpuLevel, {variant.object.data(), variant.object.size()}});
   link.objects.push_back({"descriptor", {descriptor->data(), descriptor->size()}});

@@ -1,10 +1,10 @@
 // The last stage on the way to a file: the shared object, and its weights beside it.
 #pragma once
 
-#include "driver/Stages.h"
+#include "driver/CompileModel.h"
 #include "support/Error.h"
 
-#include <span>
+#include <string>
 
 namespace nncc::driver {
 
@@ -21,8 +21,7 @@ struct ModelFiles {
 
 /// Writes the shared object and, beside it, the weights when they stay outside ("lenet.weights" for
 /// "lenet.so"). Nothing is left behind on failure.
-Result<void> writeSharedObject(std::span<const VariantCode> variants, std::string_view weights,
-                               const ModelFiles &files);
+Result<void> writeSharedObject(const CompiledModel &model, const ModelFiles &files);
 
 /// Path of the weights of a shared object that stay outside.
 std::string weightsPathFor(const std::string &output);

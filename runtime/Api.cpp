@@ -56,9 +56,6 @@ nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nn
     if (!read)
       return read.error();
     const nncc_model_options &options = *read;
-    if (options.device && std::strcmp(options.device, "cpu") != 0)
-      return userError("expected the device \"cpu\", found \"" + std::string(options.device) +
-                       "\"; the model holds no code for another one");
     if (options.threads < 0)
       return userError("expected a number of threads >= 0, found " +
                        std::to_string(options.threads));
@@ -75,6 +72,7 @@ nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nn
     self.allocator = {options.allocator.allocate, options.allocator.release,
                       options.allocator.context};
     LoadOptions load;
+    load.device = options.device ? options.device : "";
     load.weightsPath = options.weights ? options.weights : "";
     load.skipWeights = options.info_only != 0;
     load.threads = self.threads;
@@ -85,7 +83,8 @@ nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nn
     if (!program)
       return program.error();
     self.program = std::move(*program);
-    self.info = std::make_unique<ModelInfo>(*self.program);
+    self.info = std::make_unique<ModelInfo>(
+        *self.program, describeTargets(*static_cast<const ModelDescriptor *>(api->module)));
     return {};
   });
 }
@@ -125,7 +124,7 @@ nncc_status createInstance(const nncc_model *model, const nncc_instance_options 
     if (!self.infer)
       return internalError("the model has no entry point 'infer'");
     Result<std::unique_ptr<Instance>> created =
-        Instance::create(model->program, threads, model->allocator);
+        model->program->createInstance(threads, model->allocator);
     if (!created)
       return created.error();
     self.instance = std::move(*created);
@@ -174,43 +173,57 @@ Result<std::vector<TensorView>> viewAll(const nncc_instance &self, const DLTenso
   return views;
 }
 
-Result<std::span<std::byte>> workspaceOf(const nncc_run_options *given) {
+/// What both kinds of run are given.
+struct RunRequest {
+  nncc_run_options options;
+  std::vector<TensorView> inputs;
+
+  Instance::RunArguments with(std::span<const TensorView> outputs) const {
+    auto *workspace = static_cast<std::byte *>(options.workspace);
+    return {inputs, outputs, {workspace, workspace ? options.workspace_bytes : 0}, options.stream};
+  }
+};
+
+Result<RunRequest> readRequest(const nncc_instance &self, const DLTensor *inputs, size_t inputCount,
+                               const nncc_run_options *given) {
   Result<nncc_run_options> options = readSized(given);
   if (!options)
     return options.error();
-  return std::span<std::byte>(static_cast<std::byte *>(options->workspace),
-                              options->workspace ? options->workspace_bytes : 0);
-}
-
-/// What both kinds of run are given.
-struct RunArguments {
-  std::span<std::byte> workspace;
-  std::vector<TensorView> inputs;
-};
-
-Result<RunArguments> readArguments(const nncc_instance &self, const DLTensor *inputs,
-                                   size_t inputCount, const nncc_run_options *options) {
-  Result<std::span<std::byte>> workspace = workspaceOf(options);
-  if (!workspace)
-    return workspace.error();
   Result<std::vector<TensorView>> views =
       viewAll(self, inputs, inputCount, self.infer->inputs, "input");
   if (!views)
     return views.error();
-  return RunArguments{*workspace, std::move(*views)};
+  return RunRequest{*options, std::move(*views)};
+}
+
+/// Where outputs are allocated: as the options say, else where the first input is.
+Result<MemoryPlace> placeOfOutputs(const RunRequest &request) {
+  switch (request.options.output_device) {
+  case 0:
+    if (!request.inputs.empty() && request.inputs[0].place.kind == MemoryPlace::Cuda)
+      return request.inputs[0].place;
+    return MemoryPlace{};
+  case kDLCPU:
+    return MemoryPlace{};
+  case kDLCUDA: // of the instance
+    return MemoryPlace{MemoryPlace::Cuda, -1};
+  default:
+    return userError("expected an output_device of 0, kDLCPU or kDLCUDA, found " +
+                     std::to_string(request.options.output_device));
+  }
 }
 
 nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                 const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
   return guardedCall(self, [&]() -> Result<void> {
-    Result<RunArguments> arguments = readArguments(*self, inputs, inputCount, given);
-    if (!arguments)
-      return arguments.error();
+    Result<RunRequest> request = readRequest(*self, inputs, inputCount, given);
+    if (!request)
+      return request.error();
     Result<std::vector<TensorView>> out =
         viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
     if (!out)
       return out.error();
-    return self->instance->run(*self->infer, arguments->inputs, *out, arguments->workspace);
+    return self->instance->run(*self->infer, request->with(*out));
   });
 }
 
@@ -224,31 +237,35 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
                         const nncc_run_options *given) {
   std::fill_n(outputs, outputCount, nullptr);
   return guardedCall(self, [&]() -> Result<void> {
-    Result<RunArguments> arguments = readArguments(*self, inputs, inputCount, given);
-    if (!arguments)
-      return arguments.error();
-    Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, arguments->inputs);
+    Result<RunRequest> request = readRequest(*self, inputs, inputCount, given);
+    if (!request)
+      return request.error();
+    Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, request->inputs);
     if (!bound)
       return bound.error();
+    Result<MemoryPlace> place = placeOfOutputs(*request);
+    if (!place)
+      return place.error();
     const Program &program = self->instance->model().program();
     std::vector<TensorHolder> holders;
     std::vector<TensorView> views;
     for (size_t i = 0; i < self->infer->outputs.size(); ++i) {
       uint32_t id = self->infer->outputs[i];
       Result<DLManagedTensorVersioned *> tensor =
-          allocateTensor(program.buffers[id].dtype, (*bound)->outputShapes[i],
-                         (*bound)->memory.sizesBytes[id], self->instance->allocator());
+          self->instance->allocateOutput(program.buffers[id].dtype, (*bound)->outputShapes[i],
+                                         (*bound)->memory.sizesBytes[id], *place);
       if (!tensor)
         return tensor.error();
       holders.emplace_back(*tensor);
-      views.push_back(
-          {program.buffers[id].dtype, (*bound)->outputShapes[i], (*tensor)->dl_tensor.data});
+      Result<TensorView> view = viewOf((*tensor)->dl_tensor, "output", program.buffers[id].name);
+      if (!view)
+        return view.error();
+      views.push_back(*view);
     }
     if (outputCount != holders.size())
       return userError("model '" + program.modelName + "' gives " + std::to_string(holders.size()) +
                        " outputs, found room for " + std::to_string(outputCount));
-    Result<void> ran =
-        self->instance->run(*self->infer, arguments->inputs, views, arguments->workspace);
+    Result<void> ran = self->instance->run(*self->infer, request->with(views));
     for (size_t i = 0; ran && i < holders.size(); ++i)
       outputs[i] = holders[i].release();
     return ran;

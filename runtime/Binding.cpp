@@ -163,7 +163,7 @@ Result<BoundEntry> bindEntry(const Program &program, const EntryPoint &entry,
   double parallelNs = 0;
   for (const Step &step : entry.steps) {
     BoundStep item{};
-    item.function = kernels[step.kernel];
+    item.function = kernels.empty() ? nullptr : kernels[step.kernel];
     item.kernel = step.kernel;
     item.firstArg = static_cast<uint32_t>(bound.args.size());
     item.taskCount = evaluate(step.tasks);

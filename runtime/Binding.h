@@ -16,7 +16,7 @@ struct BoundArg {
 };
 
 struct BoundStep {
-  CpuKernel function;
+  CpuKernel function; ///< nullptr for a device that launches its kernels otherwise
   uint32_t kernel;   ///< index in the program
   uint32_t firstArg; ///< index in BoundEntry::args
   int64_t taskCount;
@@ -47,7 +47,7 @@ struct BoundEntry {
 Result<std::vector<int64_t>> bindDims(const Program &program, const EntryPoint &entry,
                                       std::span<const TensorView> inputs);
 
-/// `kernels` holds one function per kernel of the program.
+/// `kernels` holds one function per kernel of the program, or nothing.
 Result<BoundEntry> bindEntry(const Program &program, const EntryPoint &entry,
                              std::span<const CpuKernel> kernels, std::span<const int64_t> dims);
 

@@ -22,11 +22,24 @@ bool isCompact(const DLTensor &tensor) {
   return true;
 }
 
+std::optional<MemoryPlace> placeOf(DLDevice device) {
+  switch (device.device_type) {
+  case kDLCPU:
+    return MemoryPlace{};
+  case kDLCUDAHost:
+    return MemoryPlace{MemoryPlace::PinnedHost, 0};
+  case kDLCUDA:
+    return MemoryPlace{MemoryPlace::Cuda, device.device_id};
+  default:
+    return std::nullopt;
+  }
+}
+
 /// What an allocated tensor owns; the tensor's shape points into it.
 struct OwnedTensor {
   DLManagedTensorVersioned tensor{};
   std::vector<int64_t> shape;
-  MemoryBlock memory;
+  std::shared_ptr<void> memory;
 };
 
 void deleteOwned(DLManagedTensorVersioned *self) {
@@ -71,8 +84,9 @@ Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::s
   auto fail = [&](const std::string &what) {
     return userError(std::string(role) + " \"" + name + "\": " + what);
   };
-  if (tensor.device.device_type != kDLCPU && tensor.device.device_type != kDLCUDAHost)
-    return fail("expected a tensor in CPU memory, found DLPack device type " +
+  std::optional<MemoryPlace> place = placeOf(tensor.device);
+  if (!place)
+    return fail("expected a tensor in CPU or CUDA memory, found DLPack device type " +
                 std::to_string(static_cast<int>(tensor.device.device_type)));
   if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
     return fail("its shape is missing");
@@ -87,8 +101,26 @@ Result<TensorView> viewOf(const DLTensor &tensor, const char *role, const std::s
   TensorView view;
   view.dtype = *dtype;
   view.shape = {tensor.shape, static_cast<size_t>(tensor.ndim)};
+  view.place = *place;
   view.data = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
   return view;
+}
+
+DLManagedTensorVersioned *makeTensor(DType type, std::span<const int64_t> shape, void *data,
+                                     DLDevice device, std::shared_ptr<void> memory) {
+  auto owned = std::make_unique<OwnedTensor>();
+  owned->memory = std::move(memory);
+  owned->shape.assign(shape.begin(), shape.end());
+  DLManagedTensorVersioned &tensor = owned->tensor;
+  tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  tensor.manager_ctx = owned.get();
+  tensor.deleter = &deleteOwned;
+  tensor.dl_tensor.data = data;
+  tensor.dl_tensor.device = device;
+  tensor.dl_tensor.ndim = static_cast<int32_t>(shape.size());
+  tensor.dl_tensor.dtype = toDLDataType(type);
+  tensor.dl_tensor.shape = owned->shape.data();
+  return &owned.release()->tensor;
 }
 
 Result<DLManagedTensorVersioned *> allocateTensor(DType type, std::span<const int64_t> shape,
@@ -96,19 +128,9 @@ Result<DLManagedTensorVersioned *> allocateTensor(DType type, std::span<const in
   Result<MemoryBlock> memory = MemoryBlock::allocate(static_cast<size_t>(sizeBytes), allocator);
   if (!memory)
     return memory.error();
-  auto owned = std::make_unique<OwnedTensor>();
-  owned->memory = std::move(*memory);
-  owned->shape.assign(shape.begin(), shape.end());
-  DLManagedTensorVersioned &tensor = owned->tensor;
-  tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  tensor.manager_ctx = owned.get();
-  tensor.deleter = &deleteOwned;
-  tensor.dl_tensor.data = owned->memory.bytes();
-  tensor.dl_tensor.device = {kDLCPU, 0};
-  tensor.dl_tensor.ndim = static_cast<int32_t>(shape.size());
-  tensor.dl_tensor.dtype = toDLDataType(type);
-  tensor.dl_tensor.shape = owned->shape.data();
-  return &owned.release()->tensor;
+  auto owner = std::make_shared<MemoryBlock>(std::move(*memory));
+  void *data = owner->bytes();
+  return makeTensor(type, shape, data, {kDLCPU, 0}, std::move(owner));
 }
 
 } // namespace nncc::rt

@@ -1,16 +1,18 @@
-// One stream of runs over a shared LoadedProgram: workspace, threads, the bindings of recent dims,
-// times. An instance serves one call at a time; several instances run at the same time.
+// One stream of runs over a shared LoadedProgram, on that program's device: bindings of recent
+// dims, checks of the caller's tensors, times. CpuInstance and cuda/CudaInstance add memory and
+// execution. An instance serves one call at a time; several instances run at the same time.
 #pragma once
 
+#include "nncc/nncc.h"
+#include "runtime/Binding.h"
+#include "runtime/Execution.h"
 #include "runtime/LoadedProgram.h"
 
 namespace nncc::rt {
 
 class Instance {
 public:
-  static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const LoadedProgram> model,
-                                                  const ThreadOptions &threads,
-                                                  const Allocator &allocator);
+  virtual ~Instance();
 
   /// The binding for these inputs (checked) or these dims (their range is checked). Valid until the
   /// next call.
@@ -18,15 +20,22 @@ public:
                                         std::span<const TensorView> inputs);
   Result<const BoundEntry *> bind(const EntryPoint &entry, std::span<const int64_t> dims);
 
-  /// Workspace that a run of this binding needs.
-  int64_t workspaceBytes(const BoundEntry &bound) const {
-    return bound.workspaceBytes(pool->lanes());
-  }
+  /// Workspace that a run of this binding needs, in the memory of the instance's device.
+  virtual int64_t workspaceBytes(const BoundEntry &bound) const = 0;
+  virtual int lanes() const = 0;
 
-  /// Runs the entry point. `workspace` is the caller's memory, 64-byte aligned, or empty: then the
-  /// instance keeps its own.
-  Result<void> run(const EntryPoint &entry, std::span<const TensorView> inputs,
-                   std::span<const TensorView> outputs, std::span<std::byte> workspace);
+  struct RunArguments {
+    std::span<const TensorView> inputs, outputs;
+    std::span<std::byte> workspace; ///< the caller's; empty: the instance keeps its own
+    void *stream = nullptr;         ///< CUDA: the caller's stream, whose work the run waits for
+  };
+  virtual Result<void> run(const EntryPoint &entry, const RunArguments &arguments) = 0;
+
+  /// An uninitialised tensor in memory that this instance can write to.
+  virtual Result<DLManagedTensorVersioned *> allocateOutput(DType type,
+                                                            std::span<const int64_t> shape,
+                                                            int64_t sizeBytes,
+                                                            MemoryPlace place) = 0;
 
   /// Switching on clears the times.
   void setProfiling(bool isOn);
@@ -35,27 +44,38 @@ public:
 
   /// The binding of the last run or plan; nullptr before the first.
   const BoundEntry *lastBinding() const {
-    return bindings.empty() ? nullptr : bindings.front().get();
+    return bindings.empty() ? nullptr : &bindings.front()->bound;
   }
-  int lanes() const { return pool->lanes(); }
-  const LoadedProgram &model() const { return *program; }
-  const Allocator &allocator() const { return memoryAllocator; }
+  const LoadedProgram &model() const { return *loadedProgram; }
+
+protected:
+  /// What an instance keeps for one entry point at certain dims.
+  struct Binding {
+    explicit Binding(BoundEntry bound) : bound(std::move(bound)) {}
+    virtual ~Binding() = default;
+    BoundEntry bound;
+  };
+
+  explicit Instance(std::shared_ptr<const LoadedProgram> program);
+
+  virtual Result<std::unique_ptr<Binding>> makeBinding(const EntryPoint &entry,
+                                                       std::span<const int64_t> dims) = 0;
+  /// A binding is about to be dropped.
+  virtual void forget(const Binding &) {}
+
+  /// Number, types, shapes, alignment and overlap of the caller's tensors.
+  Result<void> checkTensors(const BoundEntry &bound, std::span<const TensorView> inputs,
+                            std::span<const TensorView> outputs) const;
+  /// Where the times of a profiled run belong; empty when profiling is off.
+  std::span<StepTimes> timesToFill(const EntryPoint &entry);
+  Binding &currentBinding() { return *bindings.front(); }
+  const Program &program() const { return loadedProgram->program(); }
 
 private:
-  Instance() = default;
   size_t indexOf(const EntryPoint &entry) const;
-  Result<void> allocateState();
-  Result<std::byte *> findWorkspace(const BoundEntry &bound, std::span<std::byte> given);
 
-  std::shared_ptr<const LoadedProgram> program;
-  Allocator memoryAllocator;
-  std::unique_ptr<TaskPool> pool;
-  std::vector<std::unique_ptr<BoundEntry>> bindings; ///< most recently used first
-  std::vector<MemoryBlock> stateBlocks;
-  std::vector<std::byte *> fixedBases; ///< per buffer: weights and state
-  std::vector<std::byte *> bases;      ///< per buffer, for the present run
-  std::vector<void *> argPointers;
-  MemoryBlock ownWorkspace;
+  std::shared_ptr<const LoadedProgram> loadedProgram;
+  std::vector<std::unique_ptr<Binding>> bindings; ///< most recently used first
   bool isProfiling = false;
   std::vector<std::vector<StepTimes>> times; ///< per entry point
 };

@@ -1,29 +1,12 @@
-// Loading: choose the variant that this CPU runs best, read its Program, look up each kernel, take
-// or prepare the weights.
+// The choice of a device for a model, and what the user is told when the model has no code for it.
 #include "runtime/LoadedProgram.h"
 
-#include "runtime/CpuLevel.h"
-#include "runtime/ProgramJson.h"
-
-#include <dlfcn.h>
-#include <unordered_map>
+#include "runtime/CpuProgram.h"
+#include "runtime/DeviceName.h"
 
 namespace nncc::rt {
-namespace {
 
-/// A relative weights file lies next to the shared object that holds the descriptor. A descriptor
-/// on the heap (JIT) belongs to no shared object; then the path is taken as it is.
-std::string resolveWeightsFile(const ModelDescriptor &descriptor) {
-  std::string file = descriptor.weightsFile ? descriptor.weightsFile : "";
-  Dl_info info;
-  if (file.empty() || file[0] == '/' || !dladdr(&descriptor, &info) || !info.dli_fname)
-    return file;
-  std::string object = info.dli_fname;
-  size_t slash = object.rfind('/');
-  return slash == std::string::npos ? file : object.substr(0, slash + 1) + file;
-}
-
-} // namespace
+LoadedProgram::~LoadedProgram() = default;
 
 Result<std::unique_ptr<TaskPool>> makePool(const ThreadOptions &options) {
   if (options.caller.parallelFor)
@@ -31,77 +14,66 @@ Result<std::unique_ptr<TaskPool>> makePool(const ThreadOptions &options) {
   return makeThreadPool(options.threads > 0 ? options.threads : usableCoreCount());
 }
 
-Result<void> LoadedProgram::chooseVariant(const ModelDescriptor &descriptor) {
-  const ModelVariant *best = nullptr;
-  int bestRank = -1;
-  std::string levels;
-  for (uint32_t i = 0; i < descriptor.variantCount; ++i) {
-    const ModelVariant &variant = descriptor.variants[i];
-    levels += (i ? ", " : "") + std::string(variant.cpuLevel);
-    std::optional<int> rank = rankOnHost(variant.cpuLevel);
-    if (rank && *rank > bestRank) {
-      best = &variant;
-      bestRank = *rank;
-    }
-  }
-  if (!best)
-    return environmentError("the model holds code for " + (levels.empty() ? "no CPU" : levels) +
-                            ", but this CPU is " + hostCpuLevel() +
-                            "; compile the model for a level that it supports (--cpu)");
-  level = best->cpuLevel;
-  Result<Program> program = readProgramJson({best->programJson, best->programJsonBytes});
+Result<void> LoadedProgram::checkVersion(const ModelDescriptor &descriptor) {
+  if (descriptor.version == kModelDescriptorVersion)
+    return {};
+  return internalError("expected model descriptor version " +
+                       std::to_string(kModelDescriptorVersion) + ", found " +
+                       std::to_string(descriptor.version));
+}
+
+Result<void> LoadedProgram::checkRunnable() const {
+  if (hasWeights())
+    return {};
+  return userError("model '" + loaded.modelName +
+                   "' was loaded for information only and cannot run");
+}
+
+std::string describeTargets(const ModelDescriptor &descriptor) {
+  std::string text;
+  for (uint32_t i = 0; i < descriptor.variantCount; ++i)
+    text += (i ? ", " : "cpu (") + std::string(descriptor.variants[i].cpuLevel);
+  if (descriptor.variantCount)
+    text += ")";
+  if (!descriptor.cuda)
+    return text;
+  text += text.empty() ? "cuda (" : ", cuda (";
+  for (uint64_t i = 0; i < descriptor.cuda->architectureCount; ++i)
+    text += descriptor.cuda->architectures[i] + std::string(", ");
+  return text + (descriptor.cuda->architectureCount ? "others by NVRTC)" : "by NVRTC)");
+}
+
+static Result<std::shared_ptr<const LoadedProgram>> loadForCpu(const ModelDescriptor &descriptor,
+                                                               const LoadOptions &options) {
+  Result<std::shared_ptr<const CpuProgram>> program = CpuProgram::load(descriptor, options);
   if (!program)
     return program.error();
-  loaded = std::move(*program);
-  std::unordered_map<std::string_view, CpuKernel> table;
-  for (uint64_t i = 0; i < best->kernelCount; ++i)
-    table.emplace(best->kernels[i].symbol, best->kernels[i].function);
-  for (const Kernel &kernel : loaded.kernels) {
-    auto found = table.find(kernel.symbol);
-    if (found == table.end() || !found->second)
-      return internalError("model '" + loaded.modelName + "' has no code for kernel '" +
-                           kernel.symbol + "' at level " + level);
-    functions.push_back(found->second);
-  }
-  return {};
+  return std::shared_ptr<const LoadedProgram>(std::move(*program));
 }
 
 Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(const ModelDescriptor &descriptor,
                                                                  const LoadOptions &options) {
-  if (descriptor.version != kModelDescriptorVersion)
-    return internalError("expected model descriptor version " +
-                         std::to_string(kModelDescriptorVersion) + ", found " +
-                         std::to_string(descriptor.version));
-  std::shared_ptr<LoadedProgram> result(new LoadedProgram);
-  if (Result<void> chosen = result->chooseVariant(descriptor); !chosen)
-    return chosen.error();
-  result->withoutWeights = options.skipWeights;
-  if (options.skipWeights)
-    return std::shared_ptr<const LoadedProgram>(result);
-
-  WeightsSource source;
-  source.path = options.weightsPath;
-  source.embeddedName = options.embeddedName;
-  if (source.path.empty() && descriptor.weights)
-    source.embedded = {static_cast<const std::byte *>(descriptor.weights), descriptor.weightsBytes};
-  else if (source.path.empty())
-    source.path = resolveWeightsFile(descriptor);
-  Result<std::unique_ptr<TaskPool>> pool = makePool(options.threads);
-  if (!pool)
-    return pool.error();
-  Result<Weights> weights =
-      Weights::load(result->loaded, result->functions, source, **pool, options.allocator);
-  if (!weights)
-    return weights.error();
-  result->loadedWeights = std::move(*weights);
-  if (options.log.write) {
-    std::string message =
-        "model '" + result->loaded.modelName + "': code for " + result->level + ", weights " +
-        (source.path.empty() ? "embedded" : "from '" + source.path + "'") +
-        (result->loadedWeights.wasPrepared() ? ", packed at load" : ", packed at compile time");
-    options.log.write(options.log.context, message.c_str());
+  if (Result<void> checked = checkVersion(descriptor); !checked)
+    return checked.error();
+  auto notCompiledFor = [&](const std::string &target, const std::string &instead) {
+    return userError("the model was not compiled for the device \"" + options.device +
+                     "\", only for " + describeTargets(descriptor) +
+                     "; compile it again with nncc --target=" + target +
+                     ", or choose the device \"" + instead + "\"");
+  };
+  DeviceName device{descriptor.variantCount == 0 && descriptor.cuda, 0};
+  if (!options.device.empty()) {
+    std::optional<DeviceName> named = parseDeviceName(options.device);
+    if (!named)
+      return unknownDevice(options.device);
+    device = *named;
   }
-  return std::shared_ptr<const LoadedProgram>(result);
+  if (!device.isCuda)
+    return descriptor.cuda && descriptor.variantCount == 0 ? notCompiledFor("cpu,cuda", "cuda")
+                                                           : loadForCpu(descriptor, options);
+  if (!descriptor.cuda)
+    return notCompiledFor("cpu,cuda", "cpu");
+  return descriptor.cuda->backend->load(descriptor, device.ordinal, options);
 }
 
 } // namespace nncc::rt

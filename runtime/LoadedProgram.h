@@ -1,17 +1,26 @@
-// A model ready to run: the Program, the kernels for this CPU and the weights. Immutable once
-// loaded; any number of instances share it.
+// A model ready to run on one device: the Program for it, and behind the interface its kernels and
+// weights in that device's memory. Immutable once loaded; any number of instances share it.
 #pragma once
 
+#include "runtime/Memory.h"
 #include "runtime/ModelDescriptor.h"
-#include "runtime/Weights.h"
+#include "runtime/Program.h"
+#include "runtime/TaskPool.h"
 
 #include <memory>
 
 namespace nncc::rt {
 
+class Instance;
+
 struct LogSink {
   void (*write)(void *context, const char *message) = nullptr;
   void *context = nullptr;
+
+  void operator()(const std::string &message) const {
+    if (write)
+      write(context, message.c_str());
+  }
 };
 
 struct ThreadOptions {
@@ -22,36 +31,46 @@ struct ThreadOptions {
 Result<std::unique_ptr<TaskPool>> makePool(const ThreadOptions &options);
 
 struct LoadOptions {
-  std::string weightsPath;                       ///< empty: what the model brings along
+  std::string device;      ///< see DeviceName.h; empty: the model's own choice
+  std::string weightsPath; ///< empty: what the model brings along
   std::string embeddedName = "embedded weights"; ///< of these, in messages
   bool skipWeights = false; ///< for information only; such a program has no weights and cannot run
-  ThreadOptions threads;    ///< for "prepare"
+  ThreadOptions threads;    ///< for "prepare" and compilation
   Allocator allocator;
   LogSink log;
 };
 
-class LoadedProgram {
+class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
 public:
+  virtual ~LoadedProgram();
+
+  /// For the device that the options name, or for the CPU where the model has code for it, else for
+  /// the first CUDA device.
   static Result<std::shared_ptr<const LoadedProgram>> load(const ModelDescriptor &descriptor,
                                                            const LoadOptions &options);
 
   const Program &program() const { return loaded; }
-  std::span<const CpuKernel> kernels() const {
-    return functions;
-  } ///< one per kernel of the program
-  const Weights &weights() const { return loadedWeights; }
-  const std::string &cpuLevel() const { return level; }
   bool hasWeights() const { return !withoutWeights; }
 
-private:
+  /// "cpu" or "cuda".
+  virtual const char *target() const = 0;
+  /// What the code in use is made for: "x86-64-v3", "sm_80".
+  virtual std::string codeName() const = 0;
+  /// `threads` for the CPU; `allocator` for large blocks of host memory.
+  virtual Result<std::unique_ptr<Instance>> createInstance(const ThreadOptions &threads,
+                                                           const Allocator &allocator) const = 0;
+
+protected:
   LoadedProgram() = default;
-  Result<void> chooseVariant(const ModelDescriptor &descriptor);
+  /// An environment error when the descriptor is of another version.
+  static Result<void> checkVersion(const ModelDescriptor &descriptor);
+  Result<void> checkRunnable() const;
 
   Program loaded;
-  std::vector<CpuKernel> functions;
-  std::string level;
-  Weights loadedWeights;
   bool withoutWeights = false;
 };
+
+/// All that the model was compiled for: "cpu (x86-64-v3), cuda (sm_80, others by NVRTC)".
+std::string describeTargets(const ModelDescriptor &descriptor);
 
 } // namespace nncc::rt

@@ -5,7 +5,7 @@
 
 namespace nncc::rt {
 
-ModelInfo::ModelInfo(const LoadedProgram &model) {
+ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
   const Program &program = model.program();
   std::vector<std::string> dimNames = program.dimNames();
   for (const NamedDim &dim : program.dims)
@@ -26,8 +26,9 @@ ModelInfo::ModelInfo(const LoadedProgram &model) {
   info.size = sizeof(info);
   info.name = keep(program.modelName);
   info.build_id = keep(program.buildId);
-  info.target = "cpu";
-  info.cpu_level = keep(model.cpuLevel());
+  info.target = model.target();
+  info.cpu_level = keep(model.codeName());
+  info.targets = keep(std::move(targets));
   info.dims = dims.data();
   info.dim_count = dims.size();
   info.inputs = inputs.data();

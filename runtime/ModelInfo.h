@@ -11,7 +11,8 @@ namespace nncc::rt {
 
 class ModelInfo {
 public:
-  explicit ModelInfo(const LoadedProgram &model);
+  /// `targets`: see describeTargets.
+  ModelInfo(const LoadedProgram &model, std::string targets);
   ModelInfo(const ModelInfo &) = delete;
 
   const nncc_model_info &get() const { return info; }

@@ -2,12 +2,11 @@
 // made from parameters.
 #include "runtime/Weights.h"
 
-#include "runtime/ModelDescriptor.h"
 #include "runtime/Safetensors.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <dlfcn.h>
 
 namespace nncc::rt {
 namespace {
@@ -15,7 +14,36 @@ namespace {
 /// At most this many superfluous names are listed; they are a hint for a misspelt name only.
 constexpr size_t kMaxListedExtras = 8;
 
-/// The parameters and constants that the steps of an entry point name, or that it returns.
+/// A relative weights file lies next to the shared object that holds the descriptor. A descriptor
+/// on the heap (JIT) belongs to no shared object; then the path is taken as it is.
+std::string resolveWeightsFile(const ModelDescriptor &descriptor) {
+  std::string file = descriptor.weightsFile ? descriptor.weightsFile : "";
+  Dl_info info;
+  if (file.empty() || file[0] == '/' || !dladdr(&descriptor, &info) || !info.dli_fname)
+    return file;
+  std::string object = info.dli_fname;
+  size_t slash = object.rfind('/');
+  return slash == std::string::npos ? file : object.substr(0, slash + 1) + file;
+}
+
+} // namespace
+
+WeightsSource findWeights(const ModelDescriptor &descriptor, const std::string &path,
+                          const std::string &embeddedName) {
+  WeightsSource source;
+  source.path = path;
+  source.embeddedName = embeddedName;
+  if (path.empty() && descriptor.weights)
+    source.embedded = {static_cast<const std::byte *>(descriptor.weights), descriptor.weightsBytes};
+  else if (path.empty())
+    source.path = resolveWeightsFile(descriptor);
+  return source;
+}
+
+std::string describe(const WeightsSource &source) {
+  return source.path.empty() ? "embedded" : "from '" + source.path + "'";
+}
+
 std::set<uint32_t> weightsNamedBy(const Program &program, const EntryPoint &entry) {
   std::set<uint32_t> ids;
   auto add = [&](uint32_t id) {
@@ -30,20 +58,22 @@ std::set<uint32_t> weightsNamedBy(const Program &program, const EntryPoint &entr
   return ids;
 }
 
-} // namespace
+std::set<uint32_t> weightsOfRuns(const Program &program) {
+  std::set<uint32_t> ids;
+  for (const EntryPoint &entry : program.entryPoints)
+    if (entry.name != "prepare")
+      ids.merge(weightsNamedBy(program, entry));
+  return ids;
+}
 
 class WeightsLoader {
 public:
-  WeightsLoader(const Program &program, std::span<const CpuKernel> kernels, TaskPool &pool,
-                const Allocator &allocator)
-      : program(program), kernels(kernels), pool(pool), allocator(allocator),
-        prepare(program.findEntryPoint("prepare")) {}
+  WeightsLoader(const Program &program, const Allocator &allocator)
+      : program(program), allocator(allocator), prepare(program.findEntryPoint("prepare")),
+        needed(weightsOfRuns(program)) {}
 
-  Result<Weights> load(const WeightsSource &source) {
+  Result<Weights> find(const WeightsSource &source) {
     weights.addresses.assign(program.buffers.size(), nullptr);
-    for (const EntryPoint &entry : program.entryPoints)
-      if (&entry != prepare)
-        needed.merge(weightsNamedBy(program, entry));
     if (needed.empty())
       return std::move(weights);
 
@@ -65,9 +95,17 @@ public:
     }
     if (Result<void> taken = takeFromImage(read); !taken)
       return taken.error();
-    if (!hasConstants && prepare)
-      if (Result<void> ran = runPrepare(); !ran)
-        return ran.error();
+    weights.isUnprepared = !hasConstants && prepare;
+    return std::move(weights);
+  }
+
+  /// Runs "prepare" on the CPU for what find() left.
+  Result<Weights> runPrepare(Weights found, std::span<const CpuKernel> kernels, TaskPool &pool) {
+    weights = std::move(found);
+    if (Result<void> ran = runPrepare(kernels, pool); !ran)
+      return ran.error();
+    weights.isUnprepared = false;
+    weights.prepared = true;
     return std::move(weights);
   }
 
@@ -178,7 +216,7 @@ private:
     return bytes;
   }
 
-  Result<void> runPrepare() {
+  Result<void> runPrepare(std::span<const CpuKernel> kernels, TaskPool &pool) {
     std::vector<int64_t> noDims(program.dims.size(), 0);
     Result<BoundEntry> bound = bindEntry(program, *prepare, kernels, noDims);
     if (!bound)
@@ -212,13 +250,10 @@ private:
                                 argPointers,
                                 {}});
     pool.rest();
-    weights.prepared = true;
     return ran;
   }
 
   const Program &program;
-  std::span<const CpuKernel> kernels;
-  TaskPool &pool;
   const Allocator &allocator;
   const EntryPoint *prepare;
   std::set<uint32_t> needed; ///< weights that the other entry points read
@@ -227,10 +262,18 @@ private:
   Weights weights;
 };
 
+Result<Weights> Weights::find(const Program &program, const WeightsSource &source,
+                              const Allocator &allocator) {
+  return WeightsLoader(program, allocator).find(source);
+}
+
 Result<Weights> Weights::load(const Program &program, std::span<const CpuKernel> kernels,
                               const WeightsSource &source, TaskPool &pool,
                               const Allocator &allocator) {
-  return WeightsLoader(program, kernels, pool, allocator).load(source);
+  Result<Weights> found = find(program, source, allocator);
+  if (!found || !found->needsPrepare())
+    return found;
+  return WeightsLoader(program, allocator).runPrepare(std::move(*found), kernels, pool);
 }
 
 } // namespace nncc::rt

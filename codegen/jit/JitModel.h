@@ -17,9 +17,11 @@ namespace nncc::codegen {
 
 class JitModel {
 public:
-  /// `object` defines the kernels of the one variant in `contents`. The weights in it are borrowed.
+  /// `object` defines the kernels of the one variant in `contents`, if there is one. The weights in
+  /// it are borrowed. `cuda` is the runtime for its CUDA code.
   static Result<std::unique_ptr<JitModel>> create(DescriptorContents contents,
-                                                  std::string_view object);
+                                                  std::string_view object,
+                                                  const rt::DeviceBackend *cuda = nullptr);
   ~JitModel();
 
   /// Valid as long as this object, which everything that runs its kernels has to keep alive.
@@ -27,11 +29,17 @@ public:
 
 private:
   JitModel();
+  Result<void> linkKernels(std::string_view object);
+  void describeCuda(const rt::DeviceBackend *backend);
 
   DescriptorContents contents;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::vector<rt::ModelKernel> kernels;
   rt::ModelVariant variant{};
+  std::vector<std::vector<rt::ModelImage>> images; ///< per kernel
+  std::vector<rt::ModelCudaKernel> cudaKernels;
+  std::vector<const char *> architectures;
+  rt::ModelCuda cuda{};
   rt::ModelDescriptor modelDescriptor{};
 };
 

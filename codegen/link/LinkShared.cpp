@@ -169,7 +169,12 @@ Result<void> codegen::linkShared(const LinkOptions &options) {
   return {};
 }
 
-Result<std::vector<std::string>> codegen::findRuntimeArchives(const std::string &self) {
+Result<std::vector<std::string>> codegen::findRuntimeArchives(const std::string &self,
+                                                              bool withCuda) {
+  // In the order in which they refer to each other.
+  std::vector<llvm::StringRef> names = {"libnncc_model_entry.a", "libnncc_rt.a"};
+  if (withCuda)
+    names.insert(names.begin() + 1, "libnncc_rt_cuda.a");
   constexpr llvm::StringRef kFolders[] = {"../lib", "../lib64", ".",
 #if defined(__aarch64__)
                                           "../lib/aarch64-linux-gnu"
@@ -182,13 +187,14 @@ Result<std::vector<std::string>> codegen::findRuntimeArchives(const std::string 
     llvm::SmallString<128> path(llvm::sys::path::parent_path(self));
     llvm::sys::path::append(path, folder);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-    std::string entry = (path + "/libnncc_model_entry.a").str();
-    std::string runtime = (path + "/libnncc_rt.a").str();
-    if (llvm::sys::fs::exists(entry) && llvm::sys::fs::exists(runtime))
-      return std::vector{entry, runtime};
+    std::vector<std::string> archives;
+    for (llvm::StringRef name : names)
+      if (std::string archive = (path + "/" + name).str(); llvm::sys::fs::exists(archive))
+        archives.push_back(archive);
+    if (archives.size() == names.size())
+      return archives;
     looked += "\n  " + std::string(path);
   }
-  return environmentError("cannot find nncc's runtime (libnncc_model_entry.a and libnncc_rt.a), "
-                          "which every model.so carries; looked in" +
-                          looked + "\nReinstall nncc, or build the whole of it");
+  return environmentError("cannot find nncc's runtime (" + llvm::join(names, ", ") +
+                          "), which every model.so carries; looked in" + looked + "\nReinstall nncc, or build the whole of it");
 }

@@ -29,8 +29,8 @@ inline constexpr std::string_view kModelEntrySymbol = "nncc_model_get_api";
 Result<void> linkShared(const LinkOptions &options);
 
 /// The runtime that every model.so carries, and its exported entry: libnncc_model_entry.a and
-/// libnncc_rt.a, relative to the folder of the program or library at `self`, in the build tree and
-/// when installed.
-Result<std::vector<std::string>> findRuntimeArchives(const std::string &self);
+/// libnncc_rt.a, and libnncc_rt_cuda.a for a model with CUDA code, relative to the folder of the
+/// program or library at `self`, in the build tree and when installed.
+Result<std::vector<std::string>> findRuntimeArchives(const std::string &self, bool withCuda);
 
 } // namespace nncc::codegen

@@ -15,8 +15,9 @@ using namespace nncc;
 using namespace nncc::codegen;
 
 // The struct types below are these structs; a change there has to be made here.
-static_assert(sizeof(rt::ModelDescriptor) == 40 && sizeof(rt::ModelVariant) == 40 &&
-              sizeof(rt::ModelKernel) == 16);
+static_assert(sizeof(rt::ModelDescriptor) == 48 && sizeof(rt::ModelVariant) == 40 &&
+              sizeof(rt::ModelKernel) == 16 && sizeof(rt::ModelCuda) == 64 &&
+              sizeof(rt::ModelCudaKernel) == 24 && sizeof(rt::ModelImage) == 16);
 
 namespace {
 
@@ -29,7 +30,8 @@ public:
   void build(const DescriptorContents &contents) {
     auto *kernelType = StructType::get(context, {pointer, pointer});
     auto *variantType = StructType::get(context, {pointer, pointer, i64, i64, pointer});
-    auto *descriptorType = StructType::get(context, {i32, i32, pointer, i64, pointer, pointer});
+    auto *descriptorType =
+        StructType::get(context, {i32, i32, pointer, i64, pointer, pointer, pointer});
 
     SmallVector<Constant *> variants;
     for (const auto &[index, variant] : enumerate(contents.variants)) {
@@ -48,7 +50,7 @@ public:
         {ConstantInt::get(i32, rt::kModelDescriptorVersion), ConstantInt::get(i32, variants.size()),
          weights(contents.weights), ConstantInt::get(i64, contents.weights.size()),
          contents.weightsFile.empty() ? null() : string(contents.weightsFile),
-         array(variantType, variants)});
+         array(variantType, variants), contents.cuda ? cuda(*contents.cuda) : null()});
     auto *global =
         new GlobalVariable(module, descriptorType, /*isConstant=*/true,
                            GlobalValue::ExternalLinkage, descriptor, "nncc_model_descriptor");
@@ -71,6 +73,41 @@ private:
     return values.empty()
                ? null()
                : data(ConstantArray::get(ArrayType::get(element, values.size()), values));
+  }
+
+  Constant *image(StringRef bytes) {
+    GlobalVariable *global = data(ConstantDataArray::getString(context, bytes, /*AddNull=*/false));
+    constexpr uint64_t kImageAlignment = 64;
+    global->setAlignment(Align(kImageAlignment));
+    return global;
+  }
+
+  Constant *cuda(const DescriptorCuda &model) {
+    auto *imageType = StructType::get(context, {pointer, i64});
+    auto *kernelType = StructType::get(context, {pointer, pointer, pointer});
+    auto *cudaType =
+        StructType::get(context, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer});
+    SmallVector<Constant *> kernels, architectures;
+    for (const DescriptorCudaKernel &kernel : model.kernels) {
+      SmallVector<Constant *> images;
+      for (const std::string &bytes : kernel.images)
+        images.push_back(
+            ConstantStruct::get(imageType, {image(bytes), ConstantInt::get(i64, bytes.size())}));
+      kernels.push_back(ConstantStruct::get(
+          kernelType, {string(kernel.symbol), string(kernel.source), array(imageType, images)}));
+    }
+    for (const std::string &architecture : model.architectures)
+      architectures.push_back(string(architecture));
+    // Defined in the archive that kCudaBackendSymbol brings into the shared object.
+    auto *backend =
+        new GlobalVariable(module, pointer, /*isConstant=*/true, GlobalValue::ExternalLinkage,
+                           nullptr, StringRef(kCudaBackendSymbol));
+    backend->setVisibility(GlobalValue::HiddenVisibility);
+    return data(ConstantStruct::get(
+        cudaType,
+        {backend, string(model.programJson), ConstantInt::get(i64, model.programJson.size()),
+         string(model.header), ConstantInt::get(i64, kernels.size()), array(kernelType, kernels),
+         ConstantInt::get(i64, architectures.size()), array(pointer, architectures)}));
   }
 
   /// Page-aligned, so that weights of a mapped model.so stay clean pages that processes share.

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,11 +27,30 @@ struct DescriptorVariant {
       kernelSymbols; ///< of the Program; the linker's names are variantSymbol()
 };
 
+/// A kernel for CUDA devices.
+struct DescriptorCudaKernel {
+  std::string symbol; ///< of the Program
+  std::string source;
+  std::vector<std::string> images; ///< machine code, one per architecture
+};
+
+/// The model for CUDA devices.
+struct DescriptorCuda {
+  std::string programJson;
+  std::string header; ///< stands before every kernel's source
+  std::vector<DescriptorCudaKernel> kernels;
+  std::vector<std::string> architectures; ///< "sm_80"
+};
+
 struct DescriptorContents {
   std::vector<DescriptorVariant> variants;
   std::string_view weights; ///< a safetensors image, or empty
   std::string weightsFile;  ///< relative to the shared object, or empty
+  std::optional<DescriptorCuda> cuda = {};
 };
+
+/// The runtime for CUDA devices, to which a descriptor with code for them refers.
+inline constexpr std::string_view kCudaBackendSymbol = "nncc_cuda_backend";
 
 /// The linker symbol of a kernel's code for the variant `index`.
 std::string variantSymbol(llvm::StringRef kernelSymbol, size_t variantIndex);

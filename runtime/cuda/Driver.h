@@ -1,10 +1,12 @@
-// The CUDA driver by dlopen: one table of the functions that the project calls, filled from libcuda.so.1, NVIDIA's or the stand-in of
-// tools/cuda-emulator. The list of functions is support/CudaDriverFunctions.h, which both sides share.
+// The CUDA driver by dlopen: one table of the functions that the project calls, filled from
+// libcuda.so.1, NVIDIA's or the stand-in of tools/cuda-emulator. The list of functions is
+// support/CudaDriverFunctions.h, which both sides share.
 #pragma once
 
 #include "support/CudaDriver.h"
 #include "support/Error.h"
 
+#include <memory>
 #include <string>
 
 namespace nncc::rt::cuda {
@@ -16,14 +18,21 @@ struct Driver {
 #define X(name, parameters, arguments) CUresult(*name) parameters = nullptr;
   NNCC_CUDA_FUNCTIONS(X)
 #undef X
-  int version = 0; ///< 13000 is 13.0
+  int version = 0;  ///< 13000 is 13.0
+  std::string file; ///< "libcuda.so.1"
 
-  /// The driver, loaded and initialised once for the process. An environment error when there is none, when it is too old or has no
-  /// device.
-  static Result<const Driver *> get();
+  /// The driver, loaded and initialised. An environment error when there is none, when it is too
+  /// old or has no device.
+  static Result<std::shared_ptr<const Driver>> get();
 
-  /// `done`, or an environment error: what was attempted, the driver's name for what went wrong and its text.
-  Result<void> check(CUresult done, const std::string &what) const;
+  /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
+  std::string describe(CUresult code) const;
+
+  /// An environment error: what was attempted, the call and what it returned.
+  Error failure(CUresult code, const char *call, const std::string &what) const;
 };
+
+/// "13.0" for 13000, the driver's way to number versions.
+std::string versionText(int version);
 
 } // namespace nncc::rt::cuda

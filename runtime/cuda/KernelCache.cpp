@@ -79,21 +79,27 @@ Result<void> KernelCache::store(const std::string &key, std::string_view image) 
   return writeFileAtomically(pathOf(key), entry);
 }
 
-Result<std::string> compileCached(const Nvrtc &nvrtc, const KernelCache *cache, const std::string &source,
-                                  const std::string &name, const std::string &architecture, std::string *warning) {
+Result<CachedImage> compileCached(const Nvrtc &nvrtc, const KernelCache *cache,
+                                  const std::string &source, const std::string &name,
+                                  const std::string &architecture) {
+  CachedImage result;
   std::string key;
   if (cache) {
     key = KernelCache::keyOf(source, architecture, nvrtc.describe());
-    if (std::optional<std::string> image = cache->find(key))
-      return std::move(*image);
+    if (std::optional<std::string> image = cache->find(key)) {
+      result.image = std::move(*image);
+      result.isFromCache = true;
+      return result;
+    }
   }
   auto compiled = nvrtc.compile(source, name, architecture);
   if (!compiled)
     return compiled.error();
+  result.image = std::move(compiled->image);
   if (cache)
-    if (auto stored = cache->store(key, compiled->image); !stored && warning)
-      *warning = stored.error().message;
-  return std::move(compiled->image);
+    if (auto stored = cache->store(key, result.image); !stored)
+      result.warning = stored.error().message;
+  return result;
 }
 
 } // namespace nncc::rt::cuda

@@ -30,9 +30,15 @@ private:
   std::string folder;
 };
 
-/// The image of a kernel from the cache (may be null), or compiled and stored. `warning` tells, if anything, why it could not be
-/// stored.
-Result<std::string> compileCached(const Nvrtc &nvrtc, const KernelCache *cache, const std::string &source,
-                                  const std::string &name, const std::string &architecture, std::string *warning = nullptr);
+struct CachedImage {
+  std::string image;
+  bool isFromCache = false;
+  std::string warning; ///< why it could not be stored, if so
+};
+
+/// The image of a kernel from the cache (may be null), or compiled and stored.
+Result<CachedImage> compileCached(const Nvrtc &nvrtc, const KernelCache *cache,
+                                  const std::string &source, const std::string &name,
+                                  const std::string &architecture);
 
 } // namespace nncc::rt::cuda

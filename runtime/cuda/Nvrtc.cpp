@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 namespace nncc::rt::cuda {
 
@@ -33,7 +32,7 @@ struct Nvrtc::Functions {
   const char *(*message)(Status);
 };
 
-Result<Nvrtc *> Nvrtc::load() {
+Result<std::shared_ptr<const Nvrtc>> Nvrtc::get() {
   LibrarySearch search;
   search.title = "NVRTC, the CUDA run-time compiler,";
   search.variable = "NNCC_NVRTC";
@@ -42,7 +41,8 @@ Result<Nvrtc *> Nvrtc::load() {
   auto library = Library::open(search);
   if (!library)
     return library.error();
-  static Functions functions;
+  auto table = std::make_shared<Functions>();
+  Functions &functions = *table;
   for (auto found : {library->find("nvrtcVersion", functions.version),
                      library->find("nvrtcGetNumSupportedArchs", functions.architectureCount),
                      library->find("nvrtcGetSupportedArchs", functions.architectures),
@@ -58,19 +58,16 @@ Result<Nvrtc *> Nvrtc::load() {
                      library->find("nvrtcGetErrorString", functions.message)})
     if (!found)
       return found.error();
-  static Nvrtc nvrtc;
-  nvrtc.functions = &functions;
-  nvrtc.file = library->file();
-  if (Status status = functions.version(&nvrtc.majorVersion, &nvrtc.minorVersion))
-    return environmentError("NVRTC does not tell its version: " + std::string(functions.message(status)));
-  return &nvrtc;
-}
-
-Result<const Nvrtc *> Nvrtc::get() {
-  static Result<Nvrtc *> loaded = load();
-  if (!loaded)
-    return loaded.error();
-  return *loaded;
+  std::shared_ptr<Nvrtc> nvrtc(new Nvrtc);
+  nvrtc->functions = std::move(table);
+  nvrtc->file = library->file();
+  if (Status status = functions.version(&nvrtc->majorVersion, &nvrtc->minorVersion))
+    return environmentError("NVRTC does not tell its version: nvrtcVersion returned " + std::string(functions.message(status)));
+  constexpr int kOldestMajor = 12;
+  if (nvrtc->majorVersion < kOldestMajor)
+    return environmentError("NVRTC " + nvrtc->describe() + " is too old; nncc needs version " + std::to_string(kOldestMajor) +
+                            " or later. " + search.advice + ", or set " + search.variable + " to the library's path");
+  return std::shared_ptr<const Nvrtc>(std::move(nvrtc));
 }
 
 std::string Nvrtc::describe() const {
@@ -87,11 +84,18 @@ std::vector<int> Nvrtc::supportedArchitectures() const {
   return numbers;
 }
 
-/// 80 for "sm_80", "sm_90a" and "compute_80"; -1 for anything else.
-static int numberOf(const std::string &architecture) {
-  for (const char *prefix : {"sm_", "compute_"})
+int Nvrtc::bestArchitecture(int capability) const {
+  int best = -1;
+  for (int known : supportedArchitectures())
+    if (known <= capability)
+      best = std::max(best, known);
+  return best;
+}
+
+int architectureNumber(std::string_view architecture) {
+  for (std::string_view prefix : {"sm_", "compute_"})
     if (architecture.starts_with(prefix)) {
-      std::string digits = architecture.substr(std::strlen(prefix));
+      std::string digits(architecture.substr(prefix.size()));
       if (!digits.empty() && (digits.back() == 'a' || digits.back() == 'f'))
         digits.pop_back();
       bool isNumber = !digits.empty() && digits.size() < 5 &&
@@ -104,7 +108,7 @@ static int numberOf(const std::string &architecture) {
 Result<CompiledImage> Nvrtc::compile(const std::string &source, const std::string &name,
                                      const std::string &architecture) const {
   std::vector<int> known = supportedArchitectures();
-  if (std::find(known.begin(), known.end(), numberOf(architecture)) == known.end()) {
+  if (std::find(known.begin(), known.end(), architectureNumber(architecture)) == known.end()) {
     std::string list;
     for (int number : known)
       list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
@@ -117,7 +121,7 @@ Result<CompiledImage> Nvrtc::compile(const std::string &source, const std::strin
     const Functions *functions;
     Program *program;
     ~Guard() { functions->destroy(program); }
-  } guard{functions, &program};
+  } guard{functions.get(), &program};
 
   std::string target = "--gpu-architecture=" + architecture;
   bool isPtx = architecture.starts_with("compute_");

@@ -4,6 +4,7 @@
 
 #include "support/Error.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,8 @@ struct CompiledImage {
 
 class Nvrtc {
 public:
-  /// The library, loaded once for the process. An environment error when it is missing or lacks a function.
-  static Result<const Nvrtc *> get();
+  /// The library. An environment error when it is missing, too old or lacks a function.
+  static Result<std::shared_ptr<const Nvrtc>> get();
 
   int major() const { return majorVersion; }
   int minor() const { return minorVersion; }
@@ -37,6 +38,8 @@ public:
 
   /// Architectures as `architecture` below takes them, without their prefix: 75, 80, ...
   std::vector<int> supportedArchitectures() const;
+  /// The greatest of them that a device of this capability runs; -1 when there is none.
+  int bestArchitecture(int capability) const;
 
   /// Compiles `source`. `architecture`: "sm_80" for machine code, "compute_80" for PTX. An unknown architecture is a user error that
   /// lists the known ones; source that does not compile is an internal error with the compiler's log, since nncc wrote it.
@@ -46,12 +49,14 @@ public:
 private:
   struct Functions;
   Nvrtc() = default;
-  static Result<Nvrtc *> load();
 
-  const Functions *functions = nullptr;
+  std::shared_ptr<const Functions> functions;
   std::string file;
   int majorVersion = 0, minorVersion = 0;
 };
+
+/// 80 for "sm_80" and "compute_80", 90 for "sm_90a"; -1 for anything else.
+int architectureNumber(std::string_view architecture);
 
 /// Reads the lines that `--ptxas-options=-v` leaves in a log.
 std::vector<KernelResources> readResources(std::string_view log);

@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -34,6 +35,23 @@ def run(*command, **options):
     """Runs a program; its status and output are in the result."""
     return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=options.pop("timeout", 300), **options)
+
+
+# Exit status by which ctest knows that a test was skipped.
+SKIPPED = 77
+
+
+def deviceEnvironment(**settings):
+    """Where programs find the stand-in CUDA driver and keep compiled kernels; `settings` are more variables."""
+    return {**os.environ, "NNCC_CUDA_DRIVER": os.path.join(BUILD, "lib", "cuda-emulator", "libcuda.so.1"),
+            "NNCC_CACHE_DIR": os.path.join(BUILD, "test", "kernel-cache"), **settings}
+
+
+def requireNvrtc():
+    result = run(program("nncc"), os.path.join(EXAMPLES, "simple_net_mnist.nn"), "--emit=ptx", "-o", "-")
+    if result.returncode == 4:
+        print("skipped: kernels cannot be compiled without NVRTC; tools/setup --nvrtc gets it\n" + result.stderr)
+        sys.exit(SKIPPED)
 
 
 class Tensor:

@@ -14,29 +14,12 @@ import harness
 PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
 
 
-# Exit status by which ctest knows that a test was skipped.
-SKIPPED = 77
-
-
-def deviceEnvironment():
-    """Where run_on_device finds the stand-in driver and keeps compiled kernels."""
-    return dict(os.environ, NNCC_CUDA_DRIVER=os.path.join(harness.BUILD, "lib", "cuda-emulator", "libcuda.so.1"),
-                NNCC_CACHE_DIR=os.path.join(harness.BUILD, "test", "kernel-cache"))
-
-
-def requireNvrtc():
-    result = harness.run(harness.program("nncc"), os.path.join(harness.EXAMPLES, "simple_net_mnist.nn"), "--emit=ptx", "-o", "-")
-    if result.returncode == 4:
-        print("skipped: kernels cannot be compiled without NVRTC; tools/setup --nvrtc gets it\n" + result.stderr)
-        sys.exit(SKIPPED)
-
-
 def caseTest(name, text, tensors, onDevice):
     def test(self):
         model = self.path("case.nn")
         with open(model, "w", encoding="utf-8") as file:
             file.write(text)
-        command = [os.path.join(harness.BUILD, "test", "e2e", "run_on_device") if onDevice else harness.program("nncc-run"), model]
+        command = [harness.program("nncc-run"), model] + (["--device=cuda"] if onDevice else [])
         weights = {key.split("/", 2)[2]: value for key, value in tensors.items() if key.startswith(f"{name}/weight/")}
         if weights:
             command += ["--weights", harness.writeSafetensors(self.path("weights.safetensors"), weights)]
@@ -54,7 +37,7 @@ def caseTest(name, text, tensors, onDevice):
         self.assertGreater(outputs, 0)
         tolerance = harness.TOLERANCES[next((name for name, numpyType in PRECISIONS if numpyType in types), "f32")]
         result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"],
-                             env=deviceEnvironment() if onDevice else None)
+                             env=harness.deviceEnvironment() if onDevice else None)
         if onDevice and "for which there is no CUDA emitter" in result.stderr:
             self.skipTest(result.stderr.splitlines()[0].split("error: ")[-1])
         self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
@@ -75,6 +58,6 @@ if __name__ == "__main__":
     arguments = [argument for argument in sys.argv[1:] if argument != "--cuda"]
     onDevice = len(arguments) + 1 < len(sys.argv)
     if onDevice:
-        requireNvrtc()
+        harness.requireNvrtc()
     cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], onDevice))
     sys.exit(not unittest.TextTestRunner().run(cases).wasSuccessful())

@@ -29,6 +29,14 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
     request.source.text = options.text;
   if (options.cpu)
     request.cpus = {options.cpu};
+  if (options.target) {
+    auto targets = driver::parseTargets(options.target);
+    if (!targets)
+      return targets.error();
+    request.forCuda = targets->cuda;
+    if (!targets->cpu)
+      request.cpus.clear();
+  }
   constexpr unsigned kDefaultLevel = 3;
   request.optLevel = options.opt_level < 0 ? 0
                      : options.opt_level   ? options.opt_level
@@ -42,7 +50,9 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
   if (!compiled)
     return compiled.error();
   program.weights = std::move(compiled->weights);
-  auto model = driver::loadInProcess(compiled->variants.front(), program.weights);
+  auto model =
+      driver::loadInProcess(compiled->variants.empty() ? nullptr : &compiled->variants.front(),
+                            compiled->cuda ? &*compiled->cuda : nullptr, program.weights);
   if (!model)
     return model.error();
   program.model = std::move(*model);

@@ -28,7 +28,12 @@ Result<BenchmarkResult> tools::runBenchmark(Instance &instance, std::span<const 
                                             std::span<const DLTensor> outputs, int threads,
                                             const BenchmarkOptions &options) {
   BenchmarkResult result;
-  result.threads = threads;
+  auto warmup = Clock::now();
+  do {
+    if (auto ran = instance.run(inputs, outputs); !ran)
+      return ran.error();
+  } while (secondsSince(warmup) < options.warmupSeconds);
+
   // One profiled run tells the operations of a run at these dims.
   if (auto on = instance.setProfiling(true); !on)
     return on.error();
@@ -37,23 +42,24 @@ Result<BenchmarkResult> tools::runBenchmark(Instance &instance, std::span<const 
   auto steps = instance.profile();
   if (!steps)
     return steps.error();
-  for (const nncc_step_profile &step : *steps)
+  for (const nncc_step_profile &step : *steps) {
     result.flopsPerRun += static_cast<double>(step.flops);
+    result.kernelNs += static_cast<double>(step.last_ns);
+  }
   if (auto off = instance.setProfiling(false); !off)
     return off.error();
-
-  auto warmup = Clock::now();
-  while (secondsSince(warmup) < options.warmupSeconds)
-    if (auto ran = instance.run(inputs, outputs); !ran)
-      return ran.error();
+  if (auto ran = instance.run(inputs, outputs); !ran)
+    return ran.error();
 
   constexpr double kPeakEverySeconds = 0.1;
+  bool onCpu = threads > 0;
   MachinePeak peak(threads);
   auto start = Clock::now(), lastPeak = start;
-  peak.sample();
+  if (onCpu)
+    peak.sample();
   while (static_cast<int>(result.runNs.size()) < options.minIterations ||
          secondsSince(start) < options.durationSeconds) {
-    if (secondsSince(lastPeak) > kPeakEverySeconds) {
+    if (onCpu && secondsSince(lastPeak) > kPeakEverySeconds) {
       peak.sample();
       lastPeak = Clock::now();
     }
@@ -68,9 +74,9 @@ Result<BenchmarkResult> tools::runBenchmark(Instance &instance, std::span<const 
 
 std::string tools::renderBenchmark(const BenchmarkResult &result, int64_t batch) {
   double p50 = median(result.runNs);
-  std::string text = fmt::format("  {:<12}{} on {} thread{}\n", "runs",
-                                 formatCount(static_cast<int64_t>(result.runNs.size())),
-                                 result.threads, result.threads == 1 ? "" : "s");
+  std::string text =
+      fmt::format("  {:<12}{} on {}\n", "runs",
+                  formatCount(static_cast<int64_t>(result.runNs.size())), result.where);
   auto line = [&](std::string_view name, const std::string &value) {
     text += fmt::format("  {:<12}{}\n", name, value);
   };
@@ -82,16 +88,22 @@ std::string tools::renderBenchmark(const BenchmarkResult &result, int64_t batch)
   line("throughput", fmt::format("{:.1f} items/s", p50 > 0 ? batch * 1e9 / p50 : 0));
   if (result.flopsPerRun > 0) {
     line("work", formatShortCount(result.flopsPerRun) + "FLOP a run");
-    line("speed", fmt::format("{:.1f} GFLOP/s, {} of the {:.0f} GFLOP/s that {} reaches here",
-                              result.gflops(), formatShare(result.gflops() / result.peakGflops),
-                              result.peakGflops, MachinePeak::instructionSet()));
+    if (result.peakGflops > 0)
+      line("speed", fmt::format("{:.1f} GFLOP/s, {} of the {:.0f} GFLOP/s that {} reaches here",
+                                result.gflops(), formatShare(result.gflops() / result.peakGflops),
+                                result.peakGflops, MachinePeak::instructionSet()));
   }
+  if (result.peakGflops == 0)
+    line("kernels", fmt::format("{} of a run, {:.1f} GFLOP/s; the rest copies tensors and waits",
+                                formatDuration(result.kernelNs),
+                                result.kernelNs > 0 ? result.flopsPerRun / result.kernelNs : 0));
   return text;
 }
 
 nlohmann::json tools::toJson(const BenchmarkResult &result) {
   return {{"runs", result.runNs.size()},
-          {"threads", result.threads},
+          {"where", result.where},
+          {"kernel_ns", result.kernelNs},
           {"p50_ns", median(result.runNs)},
           {"p90_ns", percentile(result.runNs, 0.90)},
           {"p95_ns", percentile(result.runNs, 0.95)},

@@ -1,4 +1,5 @@
-// Timing of whole runs, with the machine's peak measured between them.
+// Timing of whole runs: on the CPU with the machine's peak measured between them, on a CUDA device
+// with the time that its kernels take of a run.
 #pragma once
 
 #include "tools/support/Model.h"
@@ -17,12 +18,14 @@ struct BenchmarkOptions {
 struct BenchmarkResult {
   std::vector<double> runNs;
   double flopsPerRun = 0;
-  double peakGflops = 0;
-  int threads = 1;
+  double kernelNs = 0;   ///< CUDA: of one run, by the device's clock
+  double peakGflops = 0; ///< 0 where it is not measured: on a CUDA device
+  std::string where;     ///< "2 threads", "cuda (sm_80)"
 
   double gflops() const;
 };
 
+/// `threads`: those that run the model, 0 on a CUDA device.
 Result<BenchmarkResult> runBenchmark(Instance &instance, std::span<const DLTensor> inputs,
                                      std::span<const DLTensor> outputs, int threads,
                                      const BenchmarkOptions &options);

@@ -28,8 +28,9 @@ static std::string rangeOf(const nncc_dim_info &dim) {
 std::string tools::renderInfo(const nncc_model_info &info) {
   using enum TextTable::Align;
   std::string text =
-      fmt::format("{}\n  compiled for {} ({}), build {}\n  {} kernels, {} steps a run\n", info.name,
-                  info.target, info.cpu_level, info.build_id, info.kernel_count, info.step_count);
+      fmt::format("{}\n  compiled for {}\n  runs on {} ({}), build {}\n  {} kernels, {} steps a run\n",
+                  info.name, info.targets, info.target, info.cpu_level, info.build_id,
+                  info.kernel_count, info.step_count);
   TextTable tensors({{"", Left}, {"name", Left}, {"type", Left}});
   for (size_t i = 0; i < info.dim_count; ++i)
     tensors.addRow({"dim", info.dims[i].name, rangeOf(info.dims[i])});
@@ -78,6 +79,7 @@ nlohmann::json tools::toJson(const nncc_model_info &info) {
           {"build_id", info.build_id},
           {"target", info.target},
           {"cpu_level", info.cpu_level},
+          {"targets", info.targets},
           {"dims", dims},
           {"inputs", ::toJson(info.inputs, info.input_count)},
           {"outputs", ::toJson(info.outputs, info.output_count)},

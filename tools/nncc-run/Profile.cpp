@@ -42,7 +42,6 @@ Result<ProfileResult> tools::runProfile(const Model &model, Instance &instance,
                                         std::span<const DLTensor> outputs, int threads,
                                         const ProfileOptions &options) {
   ProfileResult result;
-  result.threads = threads;
   auto warmup = Clock::now();
   do {
     if (auto ran = instance.run(inputs, outputs); !ran)
@@ -53,12 +52,14 @@ Result<ProfileResult> tools::runProfile(const Model &model, Instance &instance,
     return on.error();
   constexpr int kTracedRuns = 5;
   constexpr double kPeakEverySeconds = 0.1;
+  bool onCpu = threads > 0;
   MachinePeak peak(threads);
-  peak.sample();
+  if (onCpu)
+    peak.sample();
   auto start = Clock::now(), lastPeak = start;
   for (int run = 0; run < options.minIterations || secondsSince(start) < options.durationSeconds;
        ++run) {
-    if (secondsSince(lastPeak) > kPeakEverySeconds) {
+    if (onCpu && secondsSince(lastPeak) > kPeakEverySeconds) {
       peak.sample();
       lastPeak = Clock::now();
     }
@@ -141,21 +142,24 @@ std::string tools::renderProfile(const nncc_model_info &info, const ProfileResul
                    {"GB/s"}});
   auto addRow = [&](std::string name, std::string source, const KernelTotals &total) {
     double rate = total.ns > 0 ? total.flops / total.ns : 0;
-    table.addRow({std::move(name), std::move(source), formatCount(total.stepsPerRun),
-                  formatFixed(total.ns / 1e3 / std::max<int64_t>(runs, 1), 1),
-                  formatFixed(all.ns > 0 ? 100 * total.ns / all.ns : 0, 1),
-                  total.flops > 0 ? formatFixed(rate, 1) : "-",
-                  total.flops > 0 ? formatShare(rate / result.peakGflops) : "-",
-                  formatFixed(total.ns > 0 ? total.bytes / total.ns : 0, 1)});
+    table.addRow(
+        {std::move(name), std::move(source), formatCount(total.stepsPerRun),
+         formatFixed(total.ns / 1e3 / std::max<int64_t>(runs, 1), 1),
+         formatFixed(all.ns > 0 ? 100 * total.ns / all.ns : 0, 1),
+         total.flops > 0 ? formatFixed(rate, 1) : "-",
+         total.flops > 0 && result.peakGflops > 0 ? formatShare(rate / result.peakGflops) : "-",
+         formatFixed(total.ns > 0 ? total.bytes / total.ns : 0, 1)});
   };
   for (const KernelTotals &total : totals)
     addRow(info.kernels[total.kernel].name, fileName(info.kernels[total.kernel].source), total);
   table.addRule();
   addRow("total", "", all);
-  return table.render() +
-         fmt::format("Per run, mean of {} runs on {} thread{}; peak {:.0f} GFLOP/s ({}).\n",
-                     formatCount(runs), result.threads, result.threads == 1 ? "" : "s",
-                     result.peakGflops, MachinePeak::instructionSet());
+  std::string text = table.render() +
+                     fmt::format("Per run, mean of {} runs on {}", formatCount(runs), result.where);
+  if (result.peakGflops > 0)
+    text +=
+        fmt::format("; peak {:.0f} GFLOP/s ({})", result.peakGflops, MachinePeak::instructionSet());
+  return text + ".\n";
 }
 
 std::string tools::renderTrace(const nncc_model_info &info, const ProfileResult &result) {
@@ -180,5 +184,5 @@ nlohmann::json tools::toJson(const nncc_model_info &info, const ProfileResult &r
                      {"flops", step.flops},
                      {"traffic_bytes", step.traffic_bytes}});
   }
-  return {{"threads", result.threads}, {"peak_gflops", result.peakGflops}, {"steps", steps}};
+  return {{"where", result.where}, {"peak_gflops", result.peakGflops}, {"steps", steps}};
 }

@@ -9,8 +9,8 @@ namespace nncc::tools {
 
 struct ProfileResult {
   std::vector<nncc_step_profile> steps; ///< summed over the profiled runs
-  double peakGflops = 0;
-  int threads = 1;
+  double peakGflops = 0;                ///< 0 where it is not measured: on a CUDA device
+  std::string where;                    ///< "2 threads", "cuda (sm_80)"
   /// Chrome trace events of some of the runs.
   std::vector<std::string> traceEvents;
 };
@@ -21,6 +21,7 @@ struct ProfileOptions {
   int minIterations = 10;
 };
 
+/// `threads`: those that run the model, 0 on a CUDA device.
 Result<ProfileResult> runProfile(const Model &model, Instance &instance,
                                  std::span<const DLTensor> inputs,
                                  std::span<const DLTensor> outputs, int threads,

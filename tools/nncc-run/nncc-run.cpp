@@ -2,11 +2,13 @@
 // model's text is compiled by libnncc_jit.so, which is loaded when it is needed.
 
 #include "runtime/DLPackBridge.h"
+#include "runtime/DeviceName.h"
 #include "runtime/File.h"
 #include "runtime/Npy.h"
 #include "runtime/TaskPool.h"
 #include "tools/nncc-run/Benchmark.h"
 #include "tools/nncc-run/Compare.h"
+#include "tools/nncc-run/DeviceList.h"
 #include "tools/nncc-run/InputSpec.h"
 #include "tools/nncc-run/ModelReport.h"
 #include "tools/nncc-run/Profile.h"
@@ -38,10 +40,10 @@ struct Options {
   InputRequest inputs;
   std::vector<std::string> outputs, expected;
   Tolerance tolerance;
-  bool info = false, benchmark = false, profile = false, quiet = false, verbose = false;
+  bool listDevices = false, info = false, benchmark = false, profile = false, quiet = false, verbose = false;
   std::string warmup = "200ms", duration = "3s";
   int minIterations = 10;
-  std::string trace, json, color = "auto", device = "cpu";
+  std::string trace, json, color = "auto";
 };
 
 class Runner {
@@ -156,14 +158,20 @@ Result<void> Runner::measure(const Model &model, Instance &instance) {
     in.push_back(describe(tensor));
   for (rt::HostTensor &tensor : outputs)
     out.push_back(describe(tensor));
-  int threads = options.loading.threads > 0 ? options.loading.threads : rt::usableCoreCount();
   const nncc_model_info &info = model.info();
+  bool onCuda = std::string_view(info.target) == "cuda";
+  int threads = onCuda                        ? 0
+                : options.loading.threads > 0 ? options.loading.threads
+                                              : rt::usableCoreCount();
+  std::string where = onCuda ? fmt::format("{} ({})", info.target, info.cpu_level)
+                             : fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
 
   if (options.benchmark) {
     auto result =
         runBenchmark(instance, in, out, threads, {*warmup, *duration, options.minIterations});
     if (!result)
       return result.error();
+    result->where = where;
     bool hasBatch = !inputs.empty() && !inputs[0].shape.empty();
     int64_t batch = hasBatch ? inputs[0].shape[0] : 1;
     say(fmt::format("{}, batch {}\n{}", info.name, batch, renderBenchmark(*result, batch)));
@@ -174,6 +182,7 @@ Result<void> Runner::measure(const Model &model, Instance &instance) {
         runProfile(model, instance, in, out, threads, {*warmup, *duration, options.minIterations});
     if (!result)
       return result.error();
+    result->where = where;
     if (options.profile)
       say(renderProfile(info, *result));
     report["profile"] = toJson(info, *result);
@@ -192,6 +201,16 @@ Result<void> Runner::writeJson() const {
 }
 
 Result<ExitStatus> Runner::run() {
+  if (options.listDevices) {
+    say(renderDevices());
+    if (options.model.empty())
+      return kDone;
+  }
+  options.loading.log = [quiet = options.quiet, verbose = options.verbose](const std::string &text) {
+    bool isWarning = text.starts_with("warning: ");
+    if (isWarning ? !quiet : verbose)
+      fmt::print(stderr, "{}{}\n", isWarning ? "" : "nncc-run: ", text);
+  };
   bool measuring = options.benchmark || options.profile || !options.trace.empty();
   options.loading.infoOnly = options.info && !measuring && options.inputs.inputs.empty();
   options.inputs.randomWhenMissing = measuring;
@@ -257,10 +276,13 @@ std::string checkTolerance(const std::string &text) {
   return std::strtod(text.c_str(), nullptr) >= 0 ? "" : "expected a number >= 0, found " + text;
 }
 
+std::string checkDevice(const std::string &text) {
+  return rt::parseDeviceName(text) ? "" : rt::unknownDevice(text).message;
+}
+
 void addOptions(CLI::App &app, Options &options) {
   app.set_version_flag("--version", "nncc-run " NNCC_VERSION);
-  app.add_option("MODEL", options.model, "A compiled model (.so) or a model's text (.nn)")
-      ->required();
+  app.add_option("MODEL", options.model, "A compiled model (.so) or a model's text (.nn)");
   app.add_option("--input", options.inputs.inputs, kInputSyntax)
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
@@ -279,7 +301,12 @@ void addOptions(CLI::App &app, Options &options) {
   app.add_option("--weights", options.loading.weights, "A safetensors file with the weights");
   app.add_option("--seed", options.loading.seed,
                  "Seed of the parameters of a model's text without weights");
-  app.add_option("--device", options.device, "Where to run")->check(CLI::IsMember({"cpu"}));
+  app.add_option("--device", options.loading.device,
+                 "Where to run: cpu, cuda or cuda:N; by default the CPU where the model has code for "
+                 "it")
+      ->check(checkDevice);
+  app.add_flag("--list-devices", options.listDevices,
+               "Show the devices of this machine and the CUDA libraries, without a model");
   app.add_option("--threads", options.loading.threads, "Threads; 0: one per core")
       ->check(CLI::Range(0, 1024));
   app.add_option("--dim", options.inputs.dims, "The value of a named dim, for random inputs")
@@ -334,6 +361,8 @@ int main(int argc, char **argv) {
   addOptions(app, options);
   try {
     app.parse(argc, argv);
+    if (options.model.empty() && !options.listDevices)
+      throw CLI::RequiredError("MODEL");
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }

@@ -57,10 +57,13 @@ cl::opt<Emit> emitKind(
                clEnumValN(Emit::Header, "header", "C++ header with typed inputs and outputs"),
                clEnumValN(Emit::Dot, "dot", "graph for Graphviz"),
                clEnumValN(Emit::Summary, "summary", "table of layers")));
-cl::opt<std::string> gpuArchitecture("arch", cl::value_desc("sm_90"), cl::init("sm_80"), cl::cat(category),
-                                     cl::desc("Architecture for --emit=ptx and --emit=cubin"));
-cl::opt<std::string> targetName("target", cl::desc("Device to compile for: cpu"), cl::init("cpu"),
-                                cl::cat(category));
+cl::list<std::string> gpuArchitectures(
+    "arch", cl::CommaSeparated, cl::value_desc("sm_90,..."), cl::cat(category),
+    cl::desc("GPUs to hold machine code for in the shared object, beside what is compiled when it is "
+             "loaded; for --emit=ptx and --emit=cubin one, sm_80 by default"));
+cl::opt<std::string> targetNames("target", cl::value_desc("cpu|cuda|cpu,cuda"), cl::init("cpu"),
+                                 cl::cat(category),
+                                 cl::desc("Devices that the model can run on (default cpu)"));
 cl::list<std::string>
     cpuNames("cpu", cl::CommaSeparated, cl::cat(category), cl::value_desc("level,..."),
              cl::desc("CPU levels: native (the default), x86-64-v2, x86-64-v3, x86-64-v4, aarch64; "
@@ -146,6 +149,7 @@ private:
   bool color;
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> cpus;
+  Targets targets;
   std::unique_ptr<mlir::MLIRContext> context;
 };
 
@@ -234,7 +238,9 @@ Result<void> Driver::emitLowered() {
   auto target = findTarget(cpus.front());
   if (!target)
     return target.error();
-  if (auto ran = runPasses(module, packingFor(*target), passOptions()); !ran)
+  passes::Packing packing =
+      targets.cpu || emitKind != Emit::Kernels ? packingFor(*target) : cudaPacking();
+  if (auto ran = runPasses(module, packing, passOptions()); !ran)
     return ran.error();
   if (emitKind == Emit::Kernels)
     return write(print(module), "");
@@ -277,17 +283,32 @@ Result<void> Driver::emitCuda(mlir::ModuleOp module) {
   auto nvrtc = rt::cuda::Nvrtc::get();
   if (!nvrtc)
     return nvrtc.error();
-  llvm::StringRef number(gpuArchitecture);
+  std::string architecture = gpuArchitectures.empty() ? "sm_80" : gpuArchitectures.front();
+  llvm::StringRef number(architecture);
   bool isPtx = emitKind == Emit::Ptx;
-  std::string architecture = isPtx && number.consume_front("sm_") ? "compute_" + number.str() : gpuArchitecture.getValue();
+  if (isPtx && number.consume_front("sm_"))
+    architecture = "compute_" + number.str();
   auto image = (*nvrtc)->compile(source, compiled->program.modelName, architecture);
   return image ? write(image->image, isPtx ? "" : "cubin") : image.error();
+}
+
+/// Text and images of the kernels.
+size_t sizeOf(const CudaCode &code) {
+  size_t bytes = code.contents.header.size();
+  for (const codegen::DescriptorCudaKernel &kernel : code.contents.kernels) {
+    bytes += kernel.source.size();
+    for (const std::string &image : kernel.images)
+      bytes += image.size();
+  }
+  return bytes;
 }
 
 Result<void> Driver::emitSharedObject() {
   CompileRequest request;
   request.source = source();
-  request.cpus = cpus;
+  request.cpus = targets.cpu ? cpus : std::vector<std::string>();
+  request.forCuda = targets.cuda;
+  request.gpuArchitectures.assign(gpuArchitectures.begin(), gpuArchitectures.end());
   request.optLevel = optLevel - '0';
   request.weights = {weightsPath, seed};
   request.passes = passOptions();
@@ -299,14 +320,16 @@ Result<void> Driver::emitSharedObject() {
   ModelFiles files{pathFor("so"), self, weightsMode};
   // Linking resets all flags: lld is a program with flags of its own.
   bool printReport = report, printPath = verbose;
-  if (auto written = writeSharedObject(compiled->variants, compiled->weights, files); !written)
+  if (auto written = writeSharedObject(*compiled, files); !written)
     return written.error();
   if (printPath)
     llvm::errs() << "wrote " << files.output << "\n";
   if (!printReport)
     return {};
-  const VariantCode &first = compiled->variants.front();
-  auto text = reportMemory(first.program, first.object.size(), compiled->weights.size());
+  bool onCpu = !compiled->variants.empty();
+  const rt::Program &program = onCpu ? compiled->variants.front().program : compiled->cuda->program;
+  size_t codeBytes = onCpu ? compiled->variants.front().object.size() : sizeOf(*compiled->cuda);
+  auto text = reportMemory(program, codeBytes, compiled->weights.size());
   if (!text)
     return text.error();
   return writeToStdout(*text);
@@ -318,6 +341,7 @@ Result<void> Driver::run() {
   cpus.assign(cpuNames.begin(), cpuNames.end());
   if (cpus.empty())
     cpus = {"native"};
+  targets = *parseTargets(targetNames);
   context = createContext();
   switch (emitKind) {
   case Emit::Nn: {
@@ -347,8 +371,14 @@ Result<void> Driver::run() {
 std::optional<std::string> findUsageMistake() {
   if (inputPath.empty())
     return "no model given";
-  if (targetName != "cpu")
-    return "--target: unknown device '" + targetName + "'; known: cpu";
+  auto targets = parseTargets(targetNames);
+  if (!targets)
+    return "--target: " + targets.error().message;
+  if (emitKind == Emit::SharedObject && !gpuArchitectures.empty() && !targets->cuda)
+    return "--arch is for GPUs; say --target=cpu,cuda to compile for one";
+  if (emitKind != Emit::SharedObject && gpuArchitectures.size() > 1)
+    return "--arch: the output is for one architecture, found " +
+           std::to_string(gpuArchitectures.size());
   if (optLevel < '0' || optLevel > '3')
     return std::string("-O") + optLevel.getValue() + ": expected -O0, -O1, -O2 or -O3";
   for (const std::string &dim : fixedDims)

@@ -38,7 +38,9 @@ static Result<void> checkSharedObject(const std::string &path) {
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
     return userError("'" + path + "' is not a compiled model: it is not a shared object");
   std::memcpy(&header, bytes.data(), sizeof header);
-  auto endOf = [](CheckedSize offset, CheckedSize size) { return (offset + size).getOr(INT64_MAX); };
+  auto endOf = [](CheckedSize offset, CheckedSize size) {
+    return (offset + size).getOr(INT64_MAX);
+  };
   int64_t sizeBytes = static_cast<int64_t>(bytes.size());
   int64_t needed = endOf(header.e_phoff, CheckedSize(header.e_phnum) * sizeof(ElfW(Phdr)));
   for (size_t i = 0, count = needed <= sizeBytes ? header.e_phnum : 0; i < count; ++i) {
@@ -118,6 +120,7 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     jitOptions.text = options.text.empty() ? nullptr : options.text.c_str();
     jitOptions.weights = options.weights.empty() ? nullptr : options.weights.c_str();
     jitOptions.seed = options.seed;
+    jitOptions.target = options.device.starts_with("cuda") ? "cuda" : "cpu";
     nncc_jit_program *program = nullptr;
     nncc_status status = compile(&jitOptions, &program);
     // The library has to stay until its program is gone.
@@ -140,6 +143,13 @@ Result<void> Model::create(const ModelOptions &options) {
   // The compiler has taken the weights in already when it compiled in memory.
   modelOptions.weights = options.weights.empty() || compiled ? nullptr : options.weights.c_str();
   modelOptions.info_only = options.infoOnly;
+  modelOptions.device = options.device.empty() ? nullptr : options.device.c_str();
+  if (options.log) {
+    modelOptions.log = [](void *context, const char *message) {
+      (*static_cast<const std::function<void(const std::string &)> *>(context))(message);
+    };
+    modelOptions.log_context = const_cast<std::function<void(const std::string &)> *>(&options.log);
+  }
   nncc_model *created = nullptr;
   nncc_status status = functions->create_model(functions, &modelOptions, &created);
   model = std::shared_ptr<nncc_model>(

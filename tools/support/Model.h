@@ -5,6 +5,7 @@
 #include "nncc/nncc.h"
 #include "support/Error.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,10 +14,12 @@
 namespace nncc::tools {
 
 struct ModelOptions {
+  std::string device;  ///< "cpu", "cuda:1"; empty: the model's own choice
   std::string weights; ///< a safetensors file, or empty
   int threads = 0;     ///< 0: one per core
   uint64_t seed = 0;   ///< of initialised parameters, when text is compiled without weights
   bool infoOnly = false;
+  std::function<void(const std::string &)> log; ///< what loading tells; may be empty
   std::string text; ///< compiled instead of the file's contents, where not empty
 };
 

@@ -27,6 +27,7 @@ typedef struct nncc_jit_options {
   const char *weights; /* a safetensors file, or NULL: parameters start as the model says */
   const char *cpu;     /* a CPU level, or NULL: this machine */
   uint64_t seed;       /* of initialised parameters */
+  const char *target;  /* "cpu", "cuda" or "cpu,cuda"; NULL: "cpu" */
 } nncc_jit_options;
 
 /* *program is set even when this fails (to NULL only without any memory): it then answers

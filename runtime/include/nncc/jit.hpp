@@ -15,6 +15,7 @@ namespace nncc {
 struct CompileOptions {
   std::string weights{}; ///< a safetensors file; empty: parameters start as the model says
   std::string cpu{};     ///< a CPU level; empty: this machine
+  std::string target{};  ///< "cpu", "cuda" or "cpu,cuda"; empty: that of model.device
   uint64_t seed = 0;     ///< of initialised parameters
   int optLevel = 3;
   ModelOptions model{};
@@ -31,6 +32,8 @@ inline Model compile(const char *path, const char *text, CompileOptions options)
   given.cpu = options.cpu.empty() ? nullptr : options.cpu.c_str();
   given.seed = options.seed;
   given.opt_level = options.optLevel > 0 ? options.optLevel : -1;
+  bool onCuda = options.model.device.starts_with("cuda");
+  given.target = !options.target.empty() ? options.target.c_str() : onCuda ? "cuda" : nullptr;
   nncc_jit_program *compiled = nullptr;
   nncc_status status = nncc_jit_compile(&given, &compiled);
   std::shared_ptr<nncc_jit_program> program(compiled, nncc_jit_destroy);

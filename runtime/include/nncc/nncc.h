@@ -45,7 +45,7 @@ typedef int32_t nncc_status;
 enum {
   NNCC_OK = 0,
   NNCC_USER_ERROR = 1,        /* wrong data, arguments or files */
-  NNCC_ENVIRONMENT_ERROR = 2, /* the CPU, threads or memory */
+  NNCC_ENVIRONMENT_ERROR = 2, /* the CPU, a CUDA device or its libraries, threads or memory */
   NNCC_INTERNAL_ERROR = 3     /* a bug in nncc */
 };
 
@@ -72,7 +72,8 @@ typedef struct nncc_parallel_for {
 typedef struct nncc_model_options {
   uint32_t size;
   int32_t threads;                /* per instance; 0: one per usable core */
-  const char *device;             /* "cpu", or NULL for the model's own choice */
+  const char *device;             /* "cpu", "cuda" or "cuda:1"; NULL: the CPU where the model has
+                                     code for it, else the first CUDA device */
   const char *weights;            /* a safetensors file; NULL: what the model brings along */
   nncc_parallel_for parallel_for; /* if run is not NULL: instead of threads of nncc's own */
   nncc_allocator allocator;       /* if allocate is not NULL */
@@ -119,8 +120,8 @@ typedef struct nncc_model_info {
   uint32_t step_count; /* of a run */
   const char *name;
   const char *build_id;
-  const char *target;    /* "cpu" */
-  const char *cpu_level; /* of the code that was chosen: "x86-64-v3" */
+  const char *target;    /* "cpu" or "cuda": where the model runs */
+  const char *cpu_level; /* what the code in use is made for: "x86-64-v3", "sm_80" */
   const nncc_dim_info *dims;
   size_t dim_count;
   const nncc_tensor_info *inputs;
@@ -131,6 +132,7 @@ typedef struct nncc_model_info {
   size_t parameter_count;
   const nncc_kernel_info *kernels;
   size_t kernel_count;
+  const char *targets; /* all that the model was compiled for: "cpu (x86-64-v3), cuda (by NVRTC)" */
 } nncc_model_info;
 
 /* Memory of one run for given dims. */
@@ -146,10 +148,12 @@ typedef struct nncc_plan_info {
 
 typedef struct nncc_run_options {
   uint32_t size;
-  uint32_t reserved;
-  void *workspace; /* 64-byte aligned memory of plan()'s workspace_bytes, or NULL: the instance's
-                      own */
+  uint32_t output_device; /* run_allocate: kDLCPU, kDLCUDA, or 0: where the first input is */
+  void *workspace; /* 64-byte aligned memory of plan()'s workspace_bytes on the model's device, or
+                      NULL: the instance's own */
   size_t workspace_bytes;
+  void *stream; /* CUDA: a CUstream whose work so far has to be done before the run begins, for
+                   tensors that it writes; NULL: they are written already */
 } nncc_run_options;
 
 /* One step of the profiled runs since set_profiling. */
@@ -190,9 +194,10 @@ struct nncc_api {
   nncc_status (*plan)(nncc_instance *instance, const int64_t *dims, size_t dim_count,
                       nncc_plan_info *plan);
 
-  /* Borrows the tensors for the time of the call. Inputs and outputs in the order of
-   * nncc_model_info; CPU memory, compact row-major; no output may share memory with an input or
-   * another output. options may be NULL. */
+  /* Borrows the tensors for the time of the call, at whose end the outputs are written. Inputs and
+   * outputs in the order of nncc_model_info; in CPU memory or, where the model runs on a CUDA
+   * device, in that device's; compact row-major; no output may share memory with an input or another
+   * output. options may be NULL. */
   nncc_status (*run)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
                      const DLTensor *outputs, size_t output_count, const nncc_run_options *options);
 

@@ -73,7 +73,7 @@ inline bool isSame(DLDataType a, DLDataType b) {
 
 } // namespace detail
 
-/// A tensor in CPU memory: borrowed from the caller, or owned.
+/// A tensor, borrowed from the caller or owned, in CPU memory or on the model's CUDA device.
 class Tensor {
 public:
   /// The memory has to stay valid as long as the tensor.
@@ -81,11 +81,13 @@ public:
     using Element = std::remove_const_t<T>;
     return borrow(const_cast<Element *>(data), detail::dataTypeOf<Element>(), std::move(shape));
   }
-  static Tensor borrow(void *data, DLDataType type, std::vector<int64_t> shape) {
+  /// `device`: {kDLCUDA, 0} for memory of the first CUDA device, where `data` is an address.
+  static Tensor borrow(void *data, DLDataType type, std::vector<int64_t> shape,
+                       DLDevice device = {kDLCPU, 0}) {
     Tensor tensor;
     tensor.ownShape = std::move(shape);
     tensor.dl.data = data;
-    tensor.dl.device = {kDLCPU, 0};
+    tensor.dl.device = device;
     tensor.dl.ndim = static_cast<int32_t>(tensor.ownShape.size());
     tensor.dl.dtype = type;
     tensor.dl.shape = tensor.ownShape.data();
@@ -108,6 +110,7 @@ public:
   const DLTensor &dlTensor() const { return dl; }
   std::span<const int64_t> shape() const { return {dl.shape, static_cast<size_t>(dl.ndim)}; }
   DLDataType type() const { return dl.dtype; }
+  DLDevice device() const { return dl.device; }
 
   int64_t elementCount() const {
     int64_t count = 1;
@@ -120,6 +123,8 @@ public:
   template <typename T> std::span<const T> values() const {
     if (!detail::isSame(dl.dtype, detail::dataTypeOf<T>()))
       throw Exception(Exception::Kind::User, "the tensor holds elements of another type");
+    if (dl.device.device_type != kDLCPU && dl.device.device_type != kDLCUDAHost)
+      throw Exception(Exception::Kind::User, "the tensor is not in CPU memory");
     const char *data = static_cast<const char *>(dl.data) + dl.byte_offset;
     return {reinterpret_cast<const T *>(data), static_cast<size_t>(elementCount())};
   }
@@ -142,7 +147,7 @@ private:
 
 struct ModelOptions {
   int threads = 0;                 ///< per instance; 0: one per usable core
-  std::string device{};            ///< empty: the model's own choice
+  std::string device{};            ///< "cpu", "cuda", "cuda:1"; empty: the model's own choice
   std::string weights{};           ///< a safetensors file; empty: what the model brings along
   nncc_parallel_for parallelFor{}; ///< if its function is set: instead of threads of nncc's own
   nncc_allocator allocator{};
@@ -153,7 +158,7 @@ struct ModelOptions {
 /// One stream of runs.
 class Instance {
 public:
-  /// Runs the model and allocates the results.
+  /// Runs the model and allocates the results where the first input is.
   std::vector<Tensor> run(std::span<const Tensor> inputs) {
     std::vector<DLManagedTensorVersioned *> results(outputCount);
     std::vector<DLTensor> in = dlTensors(inputs);

@@ -160,7 +160,12 @@ TEST_F(Api, FollowsDLPackOffsetsAndStrides) {
   t.inputs[0].device.device_type = kDLCUDA;
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
   EXPECT_EQ(lastError(),
-            "input \"image\": expected a tensor in CPU memory, found DLPack device type 2");
+            "input \"image\": expected a tensor in CPU memory, found one on CUDA device 0; the model "
+            "runs on the device \"cpu\"");
+  t.inputs[0].device.device_type = static_cast<DLDeviceType>(8);
+  EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
+  EXPECT_EQ(lastError(),
+            "input \"image\": expected a tensor in CPU or CUDA memory, found DLPack device type 8");
   t.inputs[0].device.device_type = kDLCPU;
   t.inputs[0].dtype.lanes = 4;
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
@@ -230,9 +235,8 @@ TEST_F(Api, RespectsTheSizeOfStructs) {
   api.destroy_model(other);
   options.size = sizeof(options);
   EXPECT_EQ(api.create_model(&api, &options, &other), NNCC_USER_ERROR);
-  EXPECT_STREQ(
-      api.model_error(other),
-      "expected the device \"cpu\", found \"tpu\"; the model holds no code for another one");
+  EXPECT_STREQ(api.model_error(other),
+               "expected the device \"cpu\", \"cuda\" or \"cuda:N\", found \"tpu\"");
   EXPECT_EQ(api.model_info(other), nullptr);
   nncc_instance *none = nullptr;
   EXPECT_EQ(api.create_instance(other, nullptr, &none), NNCC_USER_ERROR);

@@ -2,6 +2,8 @@
 // weights from every source, the texts of all errors, threads, times.
 #include "runtime/Instance.h"
 
+#include "runtime/CpuProgram.h"
+
 #include "TemporaryFolder.h"
 #include "TestModel.h"
 #include "runtime/Safetensors.h"
@@ -18,13 +20,13 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-std::shared_ptr<const LoadedProgram> load(const testmodel::Model &model,
+std::shared_ptr<const CpuProgram> load(const testmodel::Model &model,
                                           const std::string &path = "") {
   LoadOptions options;
   options.weightsPath = path;
   options.threads.threads = 2;
-  Result<std::shared_ptr<const LoadedProgram>> loaded =
-      LoadedProgram::load(model.descriptor, options);
+  Result<std::shared_ptr<const CpuProgram>> loaded =
+      CpuProgram::load(model.descriptor, options);
   if (!loaded) {
     ADD_FAILURE() << loaded.error().message;
     std::abort();
@@ -35,13 +37,13 @@ std::shared_ptr<const LoadedProgram> load(const testmodel::Model &model,
 Error loadError(const ModelDescriptor &descriptor, const std::string &path = "") {
   LoadOptions options;
   options.weightsPath = path;
-  Result<std::shared_ptr<const LoadedProgram>> loaded = LoadedProgram::load(descriptor, options);
+  Result<std::shared_ptr<const CpuProgram>> loaded = CpuProgram::load(descriptor, options);
   return loaded ? Error{ErrorKind::Internal, "no error"} : loaded.error();
 }
 
-std::unique_ptr<Instance> makeInstance(std::shared_ptr<const LoadedProgram> model,
+std::unique_ptr<Instance> makeInstance(std::shared_ptr<const CpuProgram> model,
                                        const ThreadOptions &threads = {2, {}}) {
-  Result<std::unique_ptr<Instance>> instance = Instance::create(std::move(model), threads, {});
+  Result<std::unique_ptr<Instance>> instance = model->createInstance(threads, {});
   if (!instance) {
     ADD_FAILURE() << instance.error().message;
     std::abort();
@@ -69,7 +71,7 @@ struct Call {
 
   Result<void> run(Instance &instance, std::span<std::byte> workspace = {}) {
     const EntryPoint &infer = *instance.model().program().findEntryPoint("infer");
-    return instance.run(infer, inputs(), outputs(), workspace);
+    return instance.run(infer, {inputs(), outputs(), workspace});
   }
 
   void expectRight() const {
@@ -107,14 +109,14 @@ void serialParallelFor(void *calls, int64_t count, void (*body)(void *, int64_t)
 
 TEST(Instance, PreparesEmbeddedParameters) {
   testmodel::Model model(testmodel::parameterImage());
-  std::shared_ptr<const LoadedProgram> loaded = load(model);
+  std::shared_ptr<const CpuProgram> loaded = load(model);
   EXPECT_TRUE(loaded->weights().wasPrepared());
   expectRuns(*makeInstance(loaded));
 }
 
 TEST(Instance, UsesPreparedConstantsWhereTheyLie) {
   testmodel::Model model(testmodel::preparedImage("b1"));
-  std::shared_ptr<const LoadedProgram> loaded = load(model);
+  std::shared_ptr<const CpuProgram> loaded = load(model);
   EXPECT_FALSE(loaded->weights().wasPrepared());
   const std::byte *begin = static_cast<const std::byte *>(model.descriptor.weights);
   const std::byte *packed = loaded->weights().data()[4];
@@ -137,7 +139,7 @@ TEST(Instance, TakesWeightsFromFiles) {
 
 TEST(Instance, RunsOnAnyNumberOfThreads) {
   testmodel::Model model(testmodel::parameterImage());
-  std::shared_ptr<const LoadedProgram> loaded = load(model);
+  std::shared_ptr<const CpuProgram> loaded = load(model);
   for (int threads : {1, 2, 5})
     expectRuns(*makeInstance(loaded, {threads, {}}));
   int calls = 0;
@@ -147,7 +149,7 @@ TEST(Instance, RunsOnAnyNumberOfThreads) {
 
 TEST(Instance, RunsConcurrentlyWithOthers) {
   testmodel::Model model(testmodel::parameterImage());
-  std::shared_ptr<const LoadedProgram> loaded = load(model);
+  std::shared_ptr<const CpuProgram> loaded = load(model);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
@@ -209,19 +211,19 @@ TEST(Instance, NamesWhatIsWrongWithAnInput) {
   const EntryPoint &infer = *instance->model().program().findEntryPoint("infer");
   Call call(7);
   std::vector<TensorView> inputs = call.inputs(), outputs = call.outputs();
-  EXPECT_EQ(instance->run(infer, std::span(inputs).first(1), outputs, {}).error().message,
+  EXPECT_EQ(instance->run(infer, {std::span(inputs).first(1), outputs, {}}).error().message,
             "model 'Small' takes 2 inputs (image: f32[N, 4], index: i64[N]), found 1");
-  EXPECT_EQ(instance->run(infer, inputs, std::span(outputs).first(1), {}).error().message,
+  EXPECT_EQ(instance->run(infer, {inputs, std::span(outputs).first(1), {}}).error().message,
             "model 'Small' gives 2 outputs, found room for 1");
   inputs[0].dtype = DType::F64;
-  EXPECT_EQ(instance->run(infer, inputs, outputs, {}).error().message,
+  EXPECT_EQ(instance->run(infer, {inputs, outputs, {}}).error().message,
             expected + "f64[7, 4]; the element type must be f32");
   inputs[0] = {DType::F32, call.imageShape, nullptr};
-  EXPECT_EQ(instance->run(infer, inputs, outputs, {}).error().message,
+  EXPECT_EQ(instance->run(infer, {inputs, outputs, {}}).error().message,
             "input \"image\": its data pointer is null");
   inputs[0].data = reinterpret_cast<char *>(call.image.data()) + 1;
   EXPECT_NE(
-      instance->run(infer, inputs, outputs, {}).error().message.find("not aligned to the 4 bytes"),
+      instance->run(infer, {inputs, outputs, {}}).error().message.find("not aligned to the 4 bytes"),
       std::string::npos);
 }
 
@@ -277,7 +279,7 @@ TEST(Instance, ChoosesTheVariantForThisCpu) {
   ModelVariant variants[] = {{"sparc", nullptr, 0, 0, nullptr}, model.variant};
   model.descriptor.variants = variants;
   model.descriptor.variantCount = 2;
-  EXPECT_EQ(load(model)->cpuLevel(), model.variant.cpuLevel);
+  EXPECT_EQ(load(model)->codeName(), model.variant.cpuLevel);
   model.descriptor.variantCount = 1;
   Error error = loadError(model.descriptor);
   EXPECT_EQ(error.kind, ErrorKind::Environment);
@@ -293,7 +295,7 @@ TEST(Instance, ReportsAKernelWithoutCode) {
   EXPECT_NE(error.message.find("no code for kernel 'relu_2'"), std::string::npos);
   model.descriptor.version = 99;
   EXPECT_NE(
-      loadError(model.descriptor).message.find("expected model descriptor version 1, found 99"),
+      loadError(model.descriptor).message.find("expected model descriptor version 2, found 99"),
       std::string::npos);
 }
 
@@ -343,7 +345,7 @@ TEST(Instance, CopiesResultsThatLieElsewhere) {
   outputs.push_back({DType::F32, call.imageShape, image.data()});
   outputs.push_back({DType::F32, biasShape, bias.data()});
   Result<void> ran = instance->run(*instance->model().program().findEntryPoint("infer"),
-                                   call.inputs(), outputs, {});
+                                   {call.inputs(), outputs, {}});
   ASSERT_TRUE(ran) << ran.error().message;
   call.expectRight();
   EXPECT_EQ(again, call.logits);
@@ -359,13 +361,13 @@ TEST(Instance, RefusesOutputsThatShareMemory) {
   // The last row of the input is the first of the logits.
   std::vector<TensorView> outputs = call.outputs();
   outputs[0].data = call.image.data() + call.image.size() - 1;
-  Result<void> ran = instance->run(infer, call.inputs(), outputs, {});
+  Result<void> ran = instance->run(infer, {call.inputs(), outputs, {}});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().message, "output \"logits\" shares memory with input \"image\"; give it "
                                  "memory of its own");
   outputs = call.outputs();
   outputs[1].data = call.logits.data() + 2;
-  ran = instance->run(infer, call.inputs(), outputs, {});
+  ran = instance->run(infer, {call.inputs(), outputs, {}});
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().message, "output \"picked\" shares memory with output \"logits\"; give it "
                                  "memory of its own");
@@ -373,7 +375,7 @@ TEST(Instance, RefusesOutputsThatShareMemory) {
   std::vector<float> both(call.logits.size() + call.picked.size());
   outputs[0].data = both.data();
   outputs[1].data = both.data() + call.logits.size();
-  EXPECT_TRUE(instance->run(infer, call.inputs(), outputs, {}));
+  EXPECT_TRUE(instance->run(infer, {call.inputs(), outputs, {}}));
 }
 
 TEST(Instance, RefusesDimsOutOfRange) {

@@ -150,7 +150,7 @@ Model::Model(std::string weights, const Program &program) : json(writeProgramJso
 #else
   variant = {"aarch64", json.data(), json.size(), std::size(kKernels), kKernels};
 #endif
-  descriptor = {kModelDescriptorVersion, 1, nullptr, weights.size(), nullptr, &variant};
+  descriptor = {kModelDescriptorVersion, 1, nullptr, weights.size(), nullptr, &variant, nullptr};
   if (weights.empty())
     return;
   alignedWeights = std::aligned_alloc(64, (weights.size() + 63) / 64 * 64);

@@ -1,0 +1,78 @@
+// Runs on a CUDA device: a stream, an arena, staging memory for tensors of the host, captured
+// graphs, events for profiles. All of it is kept from run to run and grows when a larger batch
+// comes.
+#pragma once
+
+#include "runtime/Instance.h"
+#include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/RunGraphs.h"
+#include "runtime/cuda/StepTimer.h"
+
+namespace nncc::rt::cuda {
+
+class CudaInstance final : public Instance {
+public:
+  static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const CudaProgram> program,
+                                                  const Allocator &allocator);
+  ~CudaInstance() override;
+
+  /// The arena; kernels need no other memory.
+  int64_t workspaceBytes(const BoundEntry &bound) const override { return bound.memory.arenaBytes; }
+  int lanes() const override { return 1; }
+  /// Tensors are in host memory or on this instance's device; a workspace of the caller's is on the
+  /// device.
+  Result<void> run(const EntryPoint &entry, const RunArguments &arguments) override;
+  Result<DLManagedTensorVersioned *> allocateOutput(DType type, std::span<const int64_t> shape,
+                                                    int64_t sizeBytes, MemoryPlace place) override;
+
+private:
+  struct CudaBinding final : Binding {
+    using Binding::Binding;
+    LaunchPlan plan;
+  };
+  /// The way of one tensor of the caller's between its memory and the kernels.
+  struct Transfer {
+    const TensorView *tensor;
+    uint32_t buffer;
+    int64_t sizeBytes;
+    int64_t deviceOffset = -1; ///< in the staging block of the device; -1: used where it lies
+    int64_t hostOffset = -1;   ///< in the pinned block; -1: copied from or to the tensor itself
+  };
+
+  explicit CudaInstance(std::shared_ptr<const CudaProgram> program);
+  Result<std::unique_ptr<Binding>> makeBinding(const EntryPoint &entry,
+                                               std::span<const int64_t> dims) override;
+  void forget(const Binding &binding) override;
+
+  Result<void> allocateState();
+  Result<void> checkPlaces(const char *role, std::span<const TensorView> tensors,
+                           const std::vector<uint32_t> &ids) const;
+  Result<CUdeviceptr> findWorkspace(const BoundEntry &bound, std::span<std::byte> given);
+  std::vector<Transfer> listTransfers(const BoundEntry &bound, std::span<const TensorView> tensors,
+                                      const std::vector<uint32_t> &ids) const;
+  Result<void> placeTensors(const RunArguments &arguments);
+  Result<void> waitForCaller(CUstream theirs);
+  Result<void> copyIn();
+  Result<void> launchAll(const CudaBinding &binding, std::span<StepTimes> times);
+  Result<void> launchSteps(const CudaBinding &binding, StepTimer *timer);
+  Result<void> copyOut();
+
+  const CudaProgram &cudaProgram() const { return static_cast<const CudaProgram &>(model()); }
+  const Driver &driver() const { return device->driver(); }
+
+  std::shared_ptr<const Device> device;
+  Allocator memoryAllocator;
+  Stream stream;
+  StatusWord status;
+  DeviceBlock arena, staging, state;
+  PinnedBlock pinned;
+  std::vector<CUdeviceptr> fixedBases; ///< per buffer: weights and state
+  std::vector<CUdeviceptr> bases;      ///< per buffer, for the present run
+  std::vector<Transfer> inputs, outputs;
+  RunGraphs graphs;
+  StepTimer timer;
+  bool usesGraphs = true;        ///< unless NNCC_CUDA_GRAPHS=0
+  bool waitsForEachStep = false; ///< NNCC_CUDA_SYNC=1
+};
+
+} // namespace nncc::rt::cuda

@@ -1,0 +1,51 @@
+// A model loaded on one CUDA device: its kernels, and its weights in device memory in the form that
+// the kernels read.
+#pragma once
+
+#include "runtime/cuda/DeviceMemory.h"
+#include "runtime/cuda/KernelLoader.h"
+#include "runtime/cuda/LaunchPlan.h"
+
+#include <set>
+
+namespace nncc::rt::cuda {
+
+class CudaProgram final : public LoadedProgram {
+public:
+  static Result<std::shared_ptr<const CudaProgram>> load(const ModelDescriptor &descriptor,
+                                                         int ordinal, const LoadOptions &options);
+
+  const char *target() const override { return "cuda"; }
+  std::string codeName() const override;
+  Result<std::unique_ptr<Instance>> createInstance(const ThreadOptions &threads,
+                                                   const Allocator &allocator) const override;
+
+  const std::shared_ptr<const Device> &device() const { return itsDevice; }
+  const KernelTable &kernels() const { return table; }
+  /// Per buffer of the program: the address of a parameter or constant that runs read, else 0.
+  std::span<const CUdeviceptr> weights() const { return addresses; }
+
+private:
+  CudaProgram() = default;
+  Result<void> loadWeights(const ModelDescriptor &descriptor, const LoadOptions &options);
+  Result<void> prepare(std::span<const CUdeviceptr> bases);
+
+  std::shared_ptr<const Device> itsDevice;
+  KernelTable table;
+  DeviceBlock memory;
+  std::vector<CUdeviceptr> addresses;
+};
+
+/// One block with a place for each of `buffers`, whose sizes depend on no dim; their addresses go
+/// to `bases`, one per buffer of the program. `role` stands in errors: "the weights".
+Result<DeviceBlock> placeBuffers(std::shared_ptr<const Device> device, const Program &program,
+                                 const std::set<uint32_t> &buffers, const std::string &role,
+                                 std::vector<CUdeviceptr> &bases);
+
+/// The distance in bytes between tensors that share a block: what the driver aligns blocks to.
+inline constexpr int64_t kDeviceAlignmentBytes = 256;
+
+} // namespace nncc::rt::cuda
+
+/// What the descriptor of a model with CUDA code refers to.
+extern "C" const nncc::rt::DeviceBackend nncc_cuda_backend;

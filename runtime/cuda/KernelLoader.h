@@ -1,0 +1,59 @@
+// The kernels of a model on one device. Takes the text and the images of the model; leaves loaded
+// functions: from an image made ahead of time where one fits the device, else compiled by NVRTC in
+// parallel threads, through the kernel cache.
+#pragma once
+
+#include "runtime/LoadedProgram.h"
+#include "runtime/cuda/Device.h"
+#include "runtime/cuda/Nvrtc.h"
+
+#include <span>
+
+namespace nncc::rt::cuda {
+
+/// What NVRTC is to compile: the text of one kernel behind the header of its model.
+struct KernelSource {
+  const char *symbol;
+  const char *text;
+};
+
+struct CompiledKernels {
+  std::vector<std::string> images; ///< one per source
+  int fromCache = 0;
+  std::string warning; ///< why an image could not be stored, if so
+};
+
+/// Compiles every source for `architecture` ("sm_80", "compute_80"). Several threads share the
+/// work.
+Result<CompiledKernels> compileKernels(const Nvrtc &nvrtc, const std::string &header,
+                                       std::span<const KernelSource> sources,
+                                       const std::string &architecture, int threads);
+
+/// The loaded functions, unloaded at the end of its life.
+class KernelTable {
+public:
+  KernelTable() = default;
+  /// `threads` = 0: one per usable core.
+  static Result<KernelTable> load(std::shared_ptr<const Device> device, const Program &program,
+                                  const ModelCuda &model, int threads, const LogSink &log);
+  KernelTable(KernelTable &&) = default;
+  KernelTable &operator=(KernelTable &&) = default;
+  ~KernelTable();
+
+  CUfunction function(uint32_t kernel) const { return functions[kernel]; }
+
+private:
+  CUresult loadModule(const void *image, std::string &log, CUmodule &module) const;
+  /// Keeps the module of the next kernel of the program.
+  Result<void> addFunction(const Program &program, CUmodule module);
+  Result<bool> addImages(const Program &program, const ModelCuda &model);
+  Result<void> compile(const Program &program, const ModelCuda &model, int threads,
+                       const LogSink &log);
+  void unload();
+
+  std::shared_ptr<const Device> device;
+  std::vector<CUmodule> modules;
+  std::vector<CUfunction> functions; ///< per kernel of the program
+};
+
+} // namespace nncc::rt::cuda

@@ -1,0 +1,118 @@
+"""CUDA as a device like any other: one model.so for the CPU and for CUDA, and what nncc-run says of devices. On the stand-in device
+of tools/cuda-emulator."""
+
+import os
+import re
+import unittest
+
+import harness
+
+LENET = os.path.join(harness.EXAMPLES, "lenet.nn")
+WEIGHTS = os.path.join(harness.EXAMPLES, "lenet.safetensors")
+REFERENCE = os.path.join(harness.DATA, "reference", "lenet_mnist", "logits_digits1k.npy")
+AGREEMENT = ["--rtol", "1e-4", "--atol", "1e-4"]
+
+
+class DeviceTest(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        images, _ = harness.readDigits(os.path.join(harness.DATA, "mnist"), "digits1k")
+        logits = harness.readNpy(REFERENCE)
+        self.digits = ["--input", "image=@" + images.rows(0, 5).writeNpy(self.path("image.npy")),
+                       "--expect", "logits=@" + logits.rows(0, 5).writeNpy(self.path("logits.npy")), *AGREEMENT]
+
+    def nnccRun(self, *arguments, **environment):
+        return harness.run(harness.program("nncc-run"), *arguments, env=harness.deviceEnvironment(**environment))
+
+    def runs(self, *arguments, **environment):
+        result = self.nnccRun(*arguments, **environment)
+        self.assertEqual(result.returncode, 0, f"{arguments}\n{result.stdout}{result.stderr}")
+        return result.stdout
+
+    def fails(self, status, *arguments, **environment):
+        """The one message of a failure."""
+        result = self.nnccRun(*arguments, **environment)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        self.assertEqual(result.stderr.count("error:"), 1, result.stderr)
+        return result.stderr
+
+
+class OneFile(DeviceTest):
+    def testRunsOnEitherDevice(self):
+        both = self.compile(LENET, WEIGHTS, "--target=cpu,cuda")
+        for device in ("cpu", "cuda", "cuda:0"):
+            self.runs(both, "--device=" + device, *self.digits)
+        self.assertRegex(self.runs(both, "--info"), r"compiled for cpu \(.*\), cuda \(by NVRTC\)\n  runs on cpu \(")
+        self.assertRegex(self.runs(both, "--info", "--device=cuda"), r"runs on cuda \(")
+        # Without a choice the CPU, which needs no driver.
+        self.runs(both, *self.digits, NNCC_CUDA_DRIVER="/no/such/driver.so")
+
+    def testHoldsTheWeightsOnce(self):
+        one = os.path.getsize(self.compile(LENET, WEIGHTS, "--target=cuda"))
+        both = os.path.getsize(self.compile(LENET, WEIGHTS, "--target=cpu,cuda"))
+        self.assertLess(both - one, os.path.getsize(WEIGHTS) // 2)
+
+    def testForCudaAlone(self):
+        cuda = self.compile(LENET, WEIGHTS, "--target=cuda")
+        self.runs(cuda, *self.digits)
+        # To describe a model takes no device.
+        self.assertRegex(self.runs(cuda, "--info", NNCC_CUDA_DRIVER="/no/such/driver.so"), r"compiled for cuda \(by NVRTC\)")
+        message = self.fails(1, cuda, "--device=cpu", *self.digits)
+        self.assertRegex(message, r'not compiled for the device "cpu", only for cuda \(by NVRTC\); compile it again with nncc '
+                                  r'--target=cpu,cuda')
+
+    def testForTheCpuAlone(self):
+        message = self.fails(1, self.compile(LENET, WEIGHTS), "--device=cuda", *self.digits)
+        self.assertRegex(message, r'not compiled for the device "cuda", only for cpu \(.*\); compile it again with nncc '
+                                  r'--target=cpu,cuda, or choose the device "cpu"')
+
+    def testTextIsCompiledForTheDevice(self):
+        self.runs(LENET, "--weights", WEIGHTS, "--device=cuda", *self.digits)
+
+    def testWeightsFromAFileBeside(self):
+        external = self.compile(LENET, WEIGHTS, "--target=cpu,cuda", "--weights-mode=external")
+        self.runs(external, "--device=cuda", *self.digits)
+        self.runs(external, "--device=cuda", "--weights", WEIGHTS, *self.digits)
+
+    def testLinksNothingOfCuda(self):
+        listing = self.succeeds("ldd", self.compile(LENET, WEIGHTS, "--target=cpu,cuda")).stdout
+        libraries = {re.sub(r"\.so.*", "", os.path.basename(line.split()[0])) for line in listing.splitlines()}
+        self.assertIn("libc", libraries)
+        self.assertFalse({name for name in libraries if re.search("cuda|nvrtc|nvidia", name)}, listing)
+
+    def testMachineCodeAheadOfTime(self):
+        """The stand-in device executes PTX only: that the images are there shows in --info, and it compiles the text."""
+        ahead = self.compile(LENET, WEIGHTS, "--target=cuda", "--arch=sm_80,sm_90")
+        self.assertRegex(self.runs(ahead, "--info"), r"compiled for cuda \(sm_80, sm_90, others by NVRTC\)")
+        self.runs(ahead, *self.digits)
+        self.runs(ahead, *self.digits, CUDA_EMULATOR_CAPABILITY="7.5")
+
+    def testUnknownArchitecture(self):
+        result = harness.run(harness.program("nncc"), LENET, "--target=cuda", "--arch=sm_1", "-o", self.path("x.so"))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertRegex(result.stderr, r"'sm_1' is no architecture that NVRTC .* compiles for; it knows sm_.*sm_90")
+        self.assertFalse(os.path.exists(self.path("x.so")))
+
+
+class Devices(DeviceTest):
+    def testList(self):
+        listing = self.runs("--list-devices", CUDA_EMULATOR_DEVICES="2", CUDA_EMULATOR_MEMORY="2G")
+        self.assertRegex(listing, r"\ncpu +.*\ncuda:0 +CUDA emulator 8.0 +sm_80 +108 +2048\ncuda:1 ")
+        self.assertRegex(listing, r"CUDA driver: 13\.0 \(.*libcuda\.so\.1\)\nNVRTC: \d+\.\d+ \(libnvrtc")
+
+    def testListWithoutADriver(self):
+        listing = self.runs("--list-devices", NNCC_CUDA_DRIVER="/no/such/driver.so", NNCC_NVRTC="/no/such/nvrtc.so")
+        self.assertRegex(listing, r"no CUDA device: The CUDA driver cannot be loaded[^$]*/no/such/driver.so")
+        self.assertRegex(listing, r"no NVRTC: NVRTC, the CUDA run-time compiler, cannot be loaded[^$]*/no/such/nvrtc.so")
+        self.assertNotIn("cuda:0", listing)
+
+    def testTheSecondDevice(self):
+        both = self.compile(LENET, WEIGHTS, "--target=cuda")
+        self.runs(both, "--device=cuda:1", *self.digits, CUDA_EMULATOR_DEVICES="2")
+        message = self.fails(4, both, "--device=cuda:2", *self.digits, CUDA_EMULATOR_DEVICES="2")
+        self.assertIn("there is no CUDA device 2; this machine has 2", message)
+
+
+if __name__ == "__main__":
+    harness.requireNvrtc()
+    unittest.main()

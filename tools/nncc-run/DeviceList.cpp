@@ -1,0 +1,42 @@
+// The devices of this machine; see DeviceList.h.
+
+#include "tools/nncc-run/DeviceList.h"
+#include "runtime/CpuLevel.h"
+#include "runtime/TaskPool.h"
+#include "runtime/cuda/Device.h"
+#include "runtime/cuda/Nvrtc.h"
+#include "tools/support/TextTable.h"
+
+#include <fmt/format.h>
+
+using namespace nncc;
+using namespace nncc::tools;
+
+std::string tools::renderDevices() {
+  using enum TextTable::Align;
+  constexpr double kMiB = 1 << 20;
+  TextTable table({{"device", Left}, {"name", Left}, {"code", Left}, {"units"}, {"memory MiB"}});
+  table.addRow({"cpu", "this machine's processor", rt::hostCpuLevel(),
+                std::to_string(rt::usableCoreCount()), "-"});
+  std::string notes;
+  auto driver = rt::cuda::Driver::get();
+  if (driver) {
+    auto devices = rt::cuda::listDevices(**driver);
+    if (devices)
+      for (const rt::cuda::DeviceDescription &device : *devices)
+        table.addRow({fmt::format("cuda:{}", device.ordinal), device.name,
+                      fmt::format("sm_{}", device.capability),
+                      std::to_string(device.multiprocessors),
+                      fmt::format("{:.0f}", static_cast<double>(device.memoryBytes) / kMiB)});
+    else
+      notes += "no CUDA device: " + devices.error().message + "\n";
+    notes += fmt::format("CUDA driver: {} ({})\n", rt::cuda::versionText((*driver)->version),
+                         (*driver)->file);
+  } else {
+    notes += "no CUDA device: " + driver.error().message + "\n";
+  }
+  auto nvrtc = rt::cuda::Nvrtc::get();
+  notes +=
+      nvrtc ? "NVRTC: " + (*nvrtc)->describe() + "\n" : "no NVRTC: " + nvrtc.error().message + "\n";
+  return table.render() + "\n" + notes;
+}
