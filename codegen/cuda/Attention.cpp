@@ -1,13 +1,14 @@
 // nn.attention without a matrix of scores in memory: a block takes a run of queries past all keys, tile by tile, with the running
 // maximum and sum of the softmax (online softmax; Milakov and Gimelshein, 2018) and the unfinished result in registers.
 //
-// A query belongs to kParts neighbouring threads, each of which holds every kParts-th group of four numbers of the query and of its
-// result: few enough for the registers, and the threads of a warp read neighbouring groups of a key, which they share, from shared
-// memory without conflicts.
+// A query belongs to kParts neighbouring threads, each of which holds every kParts-th group of numbers (16 bytes) of the query and of
+// its result: few enough for the registers, and the threads of a warp read neighbouring groups of a key, which they share, from
+// shared memory without conflicts. Half precision is computed in f32. The wider the heads, the fewer keys fit a tile.
 
 #include "codegen/cuda/EmitKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -16,30 +17,41 @@ using namespace nncc::codegen::cuda;
 
 namespace {
 
-constexpr int64_t kThreads = 128, kTileKeys = 32;
-/// Numbers of a query that one thread holds, about.
-constexpr int64_t kPartSize = 32;
-/// Keys whose scores are weighted together: the result so far is rescaled once for all of them.
-constexpr int64_t kRun = 8;
+constexpr int64_t kThreads = 128;
+/// 32-bit registers for the numbers of a query that one thread holds, about.
+constexpr int64_t kPartRegisters = 32;
+/// Keys of a tile, and those whose scores are weighted together: the result so far is rescaled once for all of them. Fewer where
+/// they do not fit.
+constexpr int64_t kMostKeys = 32, kLongestRun = 8;
+constexpr int64_t kSharedBytes = 48 * 1024;
 
 class AttentionEmitter {
 public:
   AttentionEmitter(KernelCode &code)
       : code(code), op(cast<nn::AttentionOp>(nn::anchorOf(code.kernel))), q(cast<RankedTensorType>(op.getQ().getType())),
         k(cast<RankedTensorType>(op.getK().getType())), v(cast<RankedTensorType>(op.getV().getType())), rank(q.getRank()),
-        depth(q.getDimSize(rank - 1)), width(v.getDimSize(rank - 1)) {
+        depth(q.getDimSize(rank - 1)), width(v.getDimSize(rank - 1)),
+        type(q.getElementType().isF64() ? q.getElementType() : Type(code.getF32Type())), cpp(cppType(type, code.wideIndex)),
+        suffix(type.isF64() ? "" : "f"), group(16 / bytes()) {
     int64_t widest = std::max(depth, width);
-    while (parts < 32 && widest > kPartSize * parts)
+    while (parts < 32 && widest * (bytes() / 4) > kPartRegisters * parts)
       parts *= 2;
-    paddedDepth = (depth + 4 * parts - 1) / (4 * parts) * (4 * parts);
-    paddedWidth = (width + 4 * parts - 1) / (4 * parts) * (4 * parts);
+    paddedDepth = llvm::alignTo(depth, group * parts);
+    paddedWidth = llvm::alignTo(width, group * parts);
     queries = kThreads / parts;
+    int64_t fitting = kSharedBytes / ((paddedDepth + paddedWidth) * bytes());
+    while (run > fitting && run > 1)
+      run /= 2;
+    tileKeys = std::min(kMostKeys, fitting / run * run);
     code.reserve({"i", "r", "run", "thread", "part", "keys", "score", "next", "largest", "total", "result", "scale", "factor", "power"});
   }
 
+  /// Nothing fits the shared memory of a block.
+  bool isTooWide() const { return tileKeys == 0; }
   EmittedKernel emit();
 
 private:
+  int64_t bytes() const { return type.getIntOrFloatBitWidth() / 8; }
   void begin();
   void loadQuery();
   void loadTile();
@@ -51,15 +63,19 @@ private:
   void unrolled(StringRef variable, const Twine &end, function_ref<void()> body);
   /// Number `j` of group `i` of this thread's part.
   Value ownColumn(StringRef i, StringRef j) {
-    Value group = code.add(code.mul(code.index(i), code.size(parts)), code.index("part"));
-    return code.add(code.mul(group, code.size(4)), code.index(j));
+    Value number = code.add(code.mul(code.index(i), code.size(parts)), code.index("part"));
+    return code.add(code.mul(number, code.size(group)), code.index(j));
   }
 
   KernelCode &code;
   nn::AttentionOp op;
   RankedTensorType q, k, v;
   int64_t rank, depth, width;
-  int64_t parts = 1, paddedDepth, paddedWidth, queries;
+  Type type;          ///< in which is computed
+  std::string cpp;    ///< its name
+  StringRef suffix;   ///< of libm's functions for it
+  int64_t group;      ///< numbers in 16 bytes
+  int64_t parts = 1, paddedDepth, paddedWidth, queries, run = kLongestRun, tileKeys;
   SmallVector<Value> batch;
   Value query, isQuery;
 };
@@ -76,8 +92,8 @@ void AttentionEmitter::unrolled(StringRef variable, const Twine &end, function_r
 
 void AttentionEmitter::begin() {
   auto number = [](int64_t value) { return std::to_string(value); };
-  code.line("constexpr int kParts = " + number(parts) + ", kKeys = " + number(kTileKeys) + ", kRun = " + number(kRun) + ";");
-  code.line("__shared__ __align__(16) float k_tile[kKeys][" + number(paddedDepth) + "], v_tile[kKeys][" + number(paddedWidth) + "];");
+  code.line("constexpr int kParts = " + number(parts) + ", kKeys = " + number(tileKeys) + ", kRun = " + number(run) + ";");
+  code.line("__shared__ __align__(16) " + cpp + " k_tile[kKeys][" + number(paddedDepth) + "], v_tile[kKeys][" + number(paddedWidth) + "];");
   code.line("const int thread = threadIdx.x, part = thread % kParts;");
   nn::Dim blocks = nn::dimOf(q, rank - 2).ceilDiv(queries);
   SmallVector<Value> extents;
@@ -106,15 +122,15 @@ SmallVector<Value> AttentionEmitter::keyedIndex(RankedTensorType type, Value key
 
 /// The thread's part of its query, scaled; what lies behind the last number is zero.
 void AttentionEmitter::loadQuery() {
-  int64_t groups = paddedDepth / parts / 4;
-  code.line("float q_part[" + Twine(groups) + "][4];");
+  int64_t groups = paddedDepth / parts / group;
+  code.line(cpp + " q_part[" + Twine(groups) + "][" + Twine(group) + "];");
   unrolled("i", Twine(groups), [&] {
-    unrolled("j", "4", [&] {
+    unrolled("j", Twine(group), [&] {
       Value column = ownColumn("i", "j");
       code.declare(column, "column");
       SmallVector<Value> index = batch;
       index.append({query, column});
-      Value scaled = arith::MulFOp::create(code, code.read(op.getQ(), index), code.constant(code.getF32Type(), op.scaleOrDefault()));
+      Value scaled = arith::MulFOp::create(code, code.read(op.getQ(), index), code.constant(type, op.scaleOrDefault()));
       std::string condition = code.print(isQuery);
       if (paddedDepth != depth)
         condition += " && " + code.print(code.less(column, code.size(depth)));
@@ -125,8 +141,8 @@ void AttentionEmitter::loadQuery() {
       code.close();
     });
   });
-  code.line("float result[" + Twine(paddedWidth / parts / 4) + "][4] = {};");
-  code.line("float largest = -kInfinity, total = 0;");
+  code.line(cpp + " result[" + Twine(paddedWidth / parts / group) + "][" + Twine(group) + "] = {};");
+  code.line(cpp + " largest = -kInfinity, total = 0;");
 }
 
 /// Keys and values from `first_key` on into shared memory.
@@ -154,7 +170,7 @@ void AttentionEmitter::loadTile() {
 }
 
 Value AttentionEmitter::masked(Value score, Value key) {
-  Value lowest = code.constant(code.getF32Type(), -std::numeric_limits<double>::infinity());
+  Value lowest = code.constant(type, -std::numeric_limits<double>::infinity());
   if (Value mask = op.getMask()) {
     auto type = cast<RankedTensorType>(mask.getType());
     SmallVector<Value> full = batch, index;
@@ -170,13 +186,14 @@ Value AttentionEmitter::masked(Value score, Value key) {
 
 /// The scores of a run of keys; -infinity for keys that do not count.
 void AttentionEmitter::writeScores() {
-  code.line("float score[kRun];");
+  code.line(cpp + " score[kRun];");
   unrolled("r", "kRun", [&] {
     code.line("score[r] = 0;");
-    unrolled("i", Twine(paddedDepth / parts / 4), [&] {
-      code.line("const auto k_v = load<4>(&k_tile[run + r][(i * kParts + part) * 4]);");
+    std::string count = std::to_string(group);
+    unrolled("i", Twine(paddedDepth / parts / group), [&] {
+      code.line("const auto k_v = load<" + count + ">(&k_tile[run + r][(i * kParts + part) * " + count + "]);");
       code.line("#pragma unroll");
-      code.line("for (int j = 0; j < 4; ++j)");
+      code.line("for (int j = 0; j < " + count + "; ++j)");
       code.line("  score[r] += q_part[i][j] * k_v.at[j];");
     });
     if (parts > 1) {
@@ -196,7 +213,7 @@ void AttentionEmitter::writeScores() {
       return;
     }
     code.open("if (" + condition + ")");
-    std::string text = code.print(masked(code.atom(code.getF32Type(), "score[r]"), key));
+    std::string text = code.print(masked(code.atom(type, "score[r]"), key));
     code.line("score[r] = " + text + ";");
     code.close(" else {");
     code.source.reopen();
@@ -207,28 +224,29 @@ void AttentionEmitter::writeScores() {
 
 /// Rescales what was summed before and adds the run's values, weighted by the powers of their scores.
 void AttentionEmitter::writeWeights() {
-  int64_t groups = paddedWidth / parts / 4;
-  code.line("float next = largest;");
+  int64_t groups = paddedWidth / parts / group;
+  std::string count = std::to_string(group);
+  code.line(cpp + " next = largest;");
   code.line("#pragma unroll");
   code.line("for (int r = 0; r < kRun; ++r)");
-  code.line("  next = fmaxf(next, score[r]);");
+  code.line("  next = fmax" + suffix + "(next, score[r]);");
   code.line("// As long as every key is masked there is nothing to subtract: the powers are 0 then.");
-  code.line("const float shift = next == -kInfinity ? 0.0f : next;");
-  code.line("const float factor = expf(largest - shift);");
+  code.line("const " + cpp + " shift = next == -kInfinity ? 0 : next;");
+  code.line("const " + cpp + " factor = exp" + suffix + "(largest - shift);");
   code.line("largest = next;");
   code.line("total *= factor;");
   unrolled("i", Twine(groups), [&] {
     code.line("#pragma unroll");
-    code.line("for (int j = 0; j < 4; ++j)");
+    code.line("for (int j = 0; j < " + count + "; ++j)");
     code.line("  result[i][j] *= factor;");
   });
   unrolled("r", "kRun", [&] {
-    code.line("const float power = expf(score[r] - shift);");
+    code.line("const " + cpp + " power = exp" + suffix + "(score[r] - shift);");
     code.line("total += power;");
     unrolled("i", Twine(groups), [&] {
-      code.line("const auto v_v = load<4>(&v_tile[run + r][(i * kParts + part) * 4]);");
+      code.line("const auto v_v = load<" + count + ">(&v_tile[run + r][(i * kParts + part) * " + count + "]);");
       code.line("#pragma unroll");
-      code.line("for (int j = 0; j < 4; ++j)");
+      code.line("for (int j = 0; j < " + count + "; ++j)");
       code.line("  result[i][j] += power * v_v.at[j];");
     });
   });
@@ -237,18 +255,18 @@ void AttentionEmitter::writeWeights() {
 void AttentionEmitter::store() {
   code.line("if (!is_query)");
   code.line("  return;");
-  code.line("const float scale = total > 0 ? 1 / total : 0;");
+  code.line("const " + cpp + " scale = total > 0 ? 1 / total : 0;");
   Memory memory = code.resultMemory(0);
   Type stored = cast<RankedTensorType>(code.storedValue(0).getType()).getElementType();
-  unrolled("i", Twine(paddedWidth / parts / 4), [&] {
-    unrolled("j", "4", [&] {
+  unrolled("i", Twine(paddedWidth / parts / group), [&] {
+    unrolled("j", Twine(group), [&] {
       Value column = ownColumn("i", "j");
       code.declare(column, "column");
       if (paddedWidth != width)
         code.open("if (" + code.print(code.less(column, code.size(width))) + ")");
       SmallVector<Value> index = batch;
       index.append({query, column});
-      Value value = arith::MulFOp::create(code, code.atom(code.getF32Type(), "result[i][j]"), code.atom(code.getF32Type(), "scale"));
+      Value value = arith::MulFOp::create(code, code.atom(type, "result[i][j]"), code.atom(type, "scale"));
       code.bind(op.getResult(), value);
       std::string text = code.stored(stored, code.read(code.storedValue(0), index));
       code.line(memory.pointer + "[" + code.print(code.placeIn(memory, index)) + "] = " + text + ";");
@@ -261,7 +279,7 @@ void AttentionEmitter::store() {
 
 EmittedKernel AttentionEmitter::emit() {
   code.note("a block works on " + Twine(queries) + " queries, " + Twine(parts) + (parts == 1 ? " thread" : " threads") +
-            " on each; keys and values come in tiles of " + Twine(kTileKeys));
+            " on each; keys and values come in tiles of " + Twine(tileKeys));
   begin();
   loadQuery();
   Value keys = code.dim(nn::dimOf(k, rank - 2));
@@ -295,7 +313,8 @@ FailureOr<EmittedKernel> cuda::emitAttention(KernelCode &code) {
   auto v = cast<RankedTensorType>(op.getV().getType());
   if (ShapedType::isDynamic(v.getShape().back()))
     return code.kernel.emitOpError("has attention values of a dynamic width, for which there is no CUDA emitter");
-  if (v.getElementType().isF64())
-    return code.kernel.emitOpError("has attention in f64, for which there is no CUDA emitter");
-  return AttentionEmitter(code).emit();
+  AttentionEmitter emitter(code);
+  if (emitter.isTooWide())
+    return code.kernel.emitOpError("has a head that does not fit the shared memory of a block (") << kSharedBytes << " bytes)";
+  return emitter.emit();
 }

@@ -21,5 +21,6 @@ llvm::FailureOr<EmittedKernel> emitReduction(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitSoftmax(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitNormalisation(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitPool(KernelCode &code, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitRecurrence(KernelCode &code);
 
 } // namespace nncc::codegen::cuda

@@ -36,6 +36,7 @@ public:
   /// Renames an argument; call before it is used. Defaults: x, or x0, x1, ... for operands, y, or y0, ... for results.
   void nameOperand(mlir::Value blockArgument, llvm::StringRef name);
   std::string pointerOf(mlir::Value blockArgument) const;
+  void nameResult(unsigned index, llvm::StringRef name) { resultNames[index] = name.str(); }
   std::string resultPointer(unsigned index) const { return resultNames[index]; }
 
   //===--------------------------------------------------------------------===//
