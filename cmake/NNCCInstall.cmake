@@ -21,7 +21,8 @@ if(NNCC_BUILD_COMPILER)
   set_target_properties(nncc_jit PROPERTIES EXPORT_NAME jit INSTALL_RPATH_USE_LINK_PATH ON)
   set_target_properties(nncc nncc-opt PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   # Every model.so is linked from these by nncc, not by the user's linker.
-  install(FILES $<TARGET_FILE:nncc_rt> $<TARGET_FILE:nncc_model_entry> DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES $<TARGET_FILE:nncc_rt> $<TARGET_FILE:nncc_rt_cuda> $<TARGET_FILE:nncc_model_entry>
+    DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(FILES cmake/nnccAddModel.cmake DESTINATION ${NNCC_CMAKE_DIR})
 endif()
 install(TARGETS ${installed} EXPORT nnccTargets

@@ -128,17 +128,20 @@ Result<bool> KernelTable::addImages(const Program &program, const ModelCuda &mod
   return true;
 }
 
+/// "NVRTC 13.0 (...) is newer than the driver, which is for CUDA 12.4. Update ..."
+static std::string describeMismatch(const Device &device, const Nvrtc &nvrtc) {
+  std::string version = versionText(device.driver().version);
+  return "NVRTC " + nvrtc.describe() + " is newer than the driver, which is for CUDA " + version +
+         ". Update NVIDIA's driver, or set NNCC_NVRTC to an NVRTC of CUDA " + version;
+}
+
 /// The error of a kernel that NVRTC compiled and the driver does not take.
 static Error loadFailure(const Device &device, const Nvrtc &nvrtc, CUresult code,
                          const std::string &symbol, const std::string &log) {
   Error error =
       device.failure(code, "cuModuleLoadDataEx", "cannot load the kernel '" + symbol + "'");
   if (code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
-    error.message += ". NVRTC " + nvrtc.describe() +
-                     " is newer than the driver, which is for CUDA " +
-                     versionText(device.driver().version) +
-                     ". Update NVIDIA's driver, or set NNCC_NVRTC to an NVRTC of CUDA " +
-                     versionText(device.driver().version);
+    error.message += ". " + describeMismatch(device, nvrtc);
   if (!log.empty())
     error.message += "\n" + log;
   return error;
@@ -160,6 +163,9 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
   std::vector<KernelSource> sources;
   for (uint64_t i = 0; i < model.kernelCount; ++i)
     sources.push_back({model.kernels[i].symbol, model.kernels[i].source});
+  // Within a major version drivers take the code of newer compilers.
+  if ((*nvrtc)->major() > device->driver().version / 1000)
+    return environmentError(describeMismatch(*device, **nvrtc));
   int architecture = (*nvrtc)->bestArchitecture(device->capability());
   if (architecture < 0)
     return environmentError("NVRTC " + (*nvrtc)->describe() + " does not compile for CUDA device " +
@@ -167,6 +173,7 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
                             std::to_string(device->capability()) +
                             ". Set NNCC_NVRTC to an older NVRTC, or use the CPU (--device=cpu)");
   int cached = 0;
+  bool isWarned = false;
   auto run = [&](const std::string &prefix,
                  std::span<const KernelSource> part) -> Result<CompiledKernels> {
     auto compiled =
@@ -174,7 +181,7 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
     if (!compiled)
       return compiled.error();
     cached += compiled->fromCache;
-    if (!compiled->warning.empty())
+    if (!compiled->warning.empty() && !std::exchange(isWarned, true))
       log("warning: " + compiled->warning + "; the kernels are compiled again at the next start");
     return compiled;
   };
@@ -219,7 +226,7 @@ Result<KernelTable> KernelTable::load(std::shared_ptr<const Device> device, cons
                                       const ModelCuda &model, int threads, const LogSink &log) {
   bool isComplete = model.kernelCount == program.kernels.size();
   for (uint64_t i = 0; isComplete && i < model.kernelCount; ++i)
-    isComplete = program.kernels[i].symbol == model.kernels[i].symbol;
+    isComplete = program.kernels[i].symbol == model.kernels[i].symbol && program.kernels[i].cuda;
   if (!isComplete)
     return internalError("model '" + program.modelName +
                          "' has other CUDA kernels than its program names");

@@ -1,8 +1,8 @@
 // The C interface in one process: what it tells, runs, errors, sized structs, allocator, DLPack
-// rules.
+// rules. What holds on every device is tested on the CPU and on the stand-in CUDA device.
 #include "runtime/Api.h"
 
-#include "TestModel.h"
+#include "cuda/CudaTestModel.h"
 
 #include <gtest/gtest.h>
 
@@ -42,40 +42,69 @@ struct Tensors {
   DLTensor inputs[2], outputs[2];
 };
 
-class Api : public testing::Test {
+class ModelTest : public testing::Test {
 protected:
-  Api() : source(testmodel::parameterImage()), api(makeApi(source.descriptor)) {
-    EXPECT_EQ(api.create_model(&api, nullptr, &model), NNCC_OK) << api.model_error(model);
-    EXPECT_EQ(api.create_instance(model, nullptr, &instance), NNCC_OK)
-        << api.instance_error(instance);
+  ModelTest() : api(makeApi(source.descriptor())) {}
+  ~ModelTest() override {
+    if (instance)
+      api.destroy_instance(instance);
+    if (model)
+      api.destroy_model(model);
   }
-  ~Api() override {
-    api.destroy_instance(instance);
-    api.destroy_model(model);
+
+  void open(const char *device) {
+    nncc_model_options options{};
+    options.size = sizeof(options);
+    options.device = device;
+    ASSERT_EQ(api.create_model(&api, &options, &model), NNCC_OK) << api.model_error(model);
+    ASSERT_EQ(api.create_instance(model, nullptr, &instance), NNCC_OK)
+        << api.instance_error(instance);
   }
 
   std::string lastError() const { return api.instance_error(instance); }
 
-  testmodel::Model source;
+  testmodel::CudaModel source;
   nncc_api api;
   nncc_model *model = nullptr;
   nncc_instance *instance = nullptr;
 };
 
+/// On every device.
+class Api : public ModelTest, public testing::WithParamInterface<const char *> {
+protected:
+  void SetUp() override {
+    if (std::string missing = isCpu() ? "" : testmodel::prepareStandIn(); !missing.empty())
+      GTEST_SKIP() << missing;
+    open(GetParam());
+  }
+  bool isCpu() const { return std::string(GetParam()) == "cpu"; }
+};
+
+/// What belongs to the CPU, its threads and its memory.
+class CpuApi : public ModelTest {
+protected:
+  void SetUp() override { open("cpu"); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Api, testing::Values("cpu", "cuda"),
+                         [](const auto &info) { return std::string(info.param); });
+
 } // namespace
 
-TEST_F(Api, SaysItsVersionAndSize) {
+TEST_P(Api, SaysItsVersionAndSize) {
   EXPECT_EQ(api.version, NNCC_ABI_VERSION);
   EXPECT_EQ(api.size, sizeof(nncc_api));
 }
 
-TEST_F(Api, TellsWhatTheModelIs) {
+TEST_P(Api, TellsWhatTheModelIs) {
   const nncc_model_info *info = api.model_info(model);
   ASSERT_NE(info, nullptr);
   EXPECT_STREQ(info->name, "Small");
   EXPECT_STREQ(info->build_id, "b1");
-  EXPECT_STREQ(info->target, "cpu");
-  EXPECT_STREQ(info->cpu_level, source.variant.cpuLevel);
+  EXPECT_STREQ(info->target, GetParam());
+  const char *level = source.descriptor().variants[0].cpuLevel;
+  EXPECT_STREQ(info->cpu_level, isCpu() ? level : "sm_80");
+  EXPECT_EQ(info->targets, "cpu (" + std::string(level) + "), cuda (by NVRTC)");
   ASSERT_EQ(info->dim_count, 1u);
   EXPECT_STREQ(info->dims[0].name, "N");
   EXPECT_EQ(info->dims[0].max, 64);
@@ -97,7 +126,7 @@ TEST_F(Api, TellsWhatTheModelIs) {
   EXPECT_EQ(info->step_count, 3u);
 }
 
-TEST_F(Api, RunsOnBorrowedTensors) {
+TEST_P(Api, RunsOnBorrowedTensors) {
   for (int64_t n : {1, 7, 64}) {
     Tensors t(n);
     ASSERT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_OK) << lastError();
@@ -105,7 +134,7 @@ TEST_F(Api, RunsOnBorrowedTensors) {
   }
 }
 
-TEST_F(Api, AllocatesResultsThatOutliveTheInstance) {
+TEST_P(Api, AllocatesResultsThatOutliveTheInstance) {
   Tensors t(7);
   DLManagedTensorVersioned *results[2];
   ASSERT_EQ(api.run_allocate(instance, t.inputs, 2, results, 2, nullptr), NNCC_OK) << lastError();
@@ -121,7 +150,7 @@ TEST_F(Api, AllocatesResultsThatOutliveTheInstance) {
     result->deleter(result);
 }
 
-TEST_F(Api, LeavesNoResultsAfterAFailure) {
+TEST_P(Api, LeavesNoResultsAfterAFailure) {
   Tensors t(7);
   t.index[2] = -1;
   DLManagedTensorVersioned *results[3] = {reinterpret_cast<DLManagedTensorVersioned *>(1)};
@@ -132,7 +161,7 @@ TEST_F(Api, LeavesNoResultsAfterAFailure) {
   EXPECT_EQ(lastError(), "model 'Small' gives 2 outputs, found room for 3");
 }
 
-TEST_F(Api, FollowsDLPackOffsetsAndStrides) {
+TEST_P(Api, FollowsDLPackOffsetsAndStrides) {
   Tensors t(7);
   std::vector<float> shifted(3);
   shifted.insert(shifted.end(), t.image.begin(), t.image.end());
@@ -157,23 +186,26 @@ TEST_F(Api, FollowsDLPackOffsetsAndStrides) {
   EXPECT_EQ(lastError(), "input \"image\": expected a compact row-major tensor, found other "
                          "strides; make it contiguous first");
   t.inputs[0].strides = nullptr;
-  t.inputs[0].device.device_type = kDLCUDA;
+  t.inputs[0].device = {kDLCUDA, 1};
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
   EXPECT_EQ(lastError(),
-            "input \"image\": expected a tensor in CPU memory, found one on CUDA device 0; the model "
-            "runs on the device \"cpu\"");
+            isCpu()
+                ? "input \"image\": expected a tensor in CPU memory, found one on CUDA device 1; "
+                  "the model runs on the device \"cpu\""
+                : "input \"image\": expected a tensor in CPU memory or on CUDA device 0, found "
+                  "one on CUDA device 1");
   t.inputs[0].device.device_type = static_cast<DLDeviceType>(8);
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
   EXPECT_EQ(lastError(),
             "input \"image\": expected a tensor in CPU or CUDA memory, found DLPack device type 8");
-  t.inputs[0].device.device_type = kDLCPU;
+  t.inputs[0].device = {kDLCPU, 0};
   t.inputs[0].dtype.lanes = 4;
   EXPECT_EQ(api.run(instance, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
   EXPECT_NE(lastError().find("unknown DLPack element type (code 2, 32 bits, 4 lanes)"),
             std::string::npos);
 }
 
-TEST_F(Api, PlansMemoryAndTakesAWorkspace) {
+TEST_F(CpuApi, PlansMemoryAndTakesAWorkspace) {
   nncc_plan_info plan{};
   plan.size = sizeof(plan);
   int64_t n = 7;
@@ -195,7 +227,7 @@ TEST_F(Api, PlansMemoryAndTakesAWorkspace) {
   EXPECT_EQ(api.plan(instance, &n, 1, &plan), NNCC_USER_ERROR);
 }
 
-TEST_F(Api, ProfilesEachStep) {
+TEST_P(Api, ProfilesEachStep) {
   nncc_step_profile profile{};
   profile.size = sizeof(profile);
   EXPECT_EQ(api.step_profile(instance, 0, &profile), NNCC_USER_ERROR);
@@ -217,7 +249,7 @@ TEST_F(Api, ProfilesEachStep) {
 }
 
 // An older caller's struct is shorter; what lies beyond it must not be touched.
-TEST_F(Api, RespectsTheSizeOfStructs) {
+TEST_F(CpuApi, RespectsTheSizeOfStructs) {
   nncc_plan_info plan;
   std::memset(&plan, 0x5A, sizeof(plan));
   plan.size = offsetof(nncc_plan_info, arena_bytes);
@@ -250,7 +282,7 @@ TEST_F(Api, RespectsTheSizeOfStructs) {
   api.destroy_model(other);
 }
 
-TEST_F(Api, InstancesOutliveTheModel) {
+TEST_P(Api, InstancesOutliveTheModel) {
   api.destroy_model(model);
   model = nullptr;
   Tensors t(3);
@@ -280,7 +312,7 @@ struct CountingAllocator {
 
 } // namespace
 
-TEST_F(Api, TakesLargeBlocksFromTheCallersAllocator) {
+TEST_F(CpuApi, TakesLargeBlocksFromTheCallersAllocator) {
   CountingAllocator allocator;
   nncc_model_options options{};
   options.size = sizeof(options);
@@ -311,7 +343,7 @@ TEST_F(Api, TakesLargeBlocksFromTheCallersAllocator) {
   EXPECT_EQ(allocator.liveBytes, 0);
 }
 
-TEST_F(Api, RefusesHalfAnAllocatorAndAParallelForWithoutLanes) {
+TEST_F(CpuApi, RefusesHalfAnAllocatorAndAParallelForWithoutLanes) {
   CountingAllocator allocator;
   nncc_model_options options{};
   options.size = sizeof(options);
@@ -329,7 +361,7 @@ TEST_F(Api, RefusesHalfAnAllocatorAndAParallelForWithoutLanes) {
 }
 
 // What a callback of the caller throws is not known here, and must not cross the interface.
-TEST_F(Api, LetsNoExceptionOut) {
+TEST_F(CpuApi, LetsNoExceptionOut) {
   nncc_model_options options{};
   options.size = sizeof(options);
   options.log = [](void *, const char *) { throw 7; };
@@ -339,7 +371,7 @@ TEST_F(Api, LetsNoExceptionOut) {
   api.destroy_model(other);
 }
 
-TEST_F(Api, ACallWithoutAnInstanceIsAnError) {
+TEST_P(Api, ACallWithoutAnInstanceIsAnError) {
   Tensors t(7);
   EXPECT_EQ(api.run(nullptr, t.inputs, 2, t.outputs, 2, nullptr), NNCC_USER_ERROR);
   EXPECT_EQ(api.set_profiling(nullptr, 1), NNCC_USER_ERROR);
@@ -348,11 +380,12 @@ TEST_F(Api, ACallWithoutAnInstanceIsAnError) {
   EXPECT_EQ(api.plan(nullptr, nullptr, 0, &plan), NNCC_USER_ERROR);
 }
 
-TEST_F(Api, AnswersQuestionsWithoutWeights) {
-  testmodel::Model bare;
-  nncc_api bareApi = makeApi(bare.descriptor);
+TEST_P(Api, AnswersQuestionsWithoutWeights) {
+  testmodel::CudaModel bare("");
+  nncc_api bareApi = makeApi(bare.descriptor());
   nncc_model_options options{};
   options.size = sizeof(options);
+  options.device = GetParam();
   options.info_only = 1;
   nncc_model *other = nullptr;
   ASSERT_EQ(bareApi.create_model(&bareApi, &options, &other), NNCC_OK);

@@ -1,0 +1,99 @@
+// The kernels of the test model as CUDA C++, written by hand.
+#include "cuda/CudaTestModel.h"
+
+#include "runtime/ProgramJson.h"
+#include "runtime/cuda/CudaProgram.h"
+
+#include <cstdlib>
+
+using namespace nncc;
+using namespace nncc::rt;
+
+namespace testmodel {
+namespace {
+
+constexpr const char *kHeader = R"(
+constexpr int kInputs = 4, kOutputs = 3;
+__device__ int element() { return blockIdx.x * blockDim.x + threadIdx.x; }
+)";
+
+constexpr const char *kPack = R"(
+extern "C" __global__ void pack_0(const float *weight, float *packed, int N) {
+  int i = element();
+  if (i < kInputs)
+    for (int o = 0; o < kOutputs; ++o)
+      packed[i * kOutputs + o] = weight[o * kInputs + i];
+})";
+
+constexpr const char *kLinear = R"(
+extern "C" __global__ void linear_1(const float *x, const float *packed, const float *bias, float *y,
+                                    int N) {
+  int n = element() / kOutputs, o = element() % kOutputs;
+  if (n >= N)
+    return;
+  float sum = bias[o];
+  for (int i = 0; i < kInputs; ++i)
+    sum += x[n * kInputs + i] * packed[i * kOutputs + o];
+  y[n * kOutputs + o] = sum;
+})";
+
+constexpr const char *kRelu = R"(
+extern "C" __global__ void relu_2(const float *x, float *y, int N) {
+  int i = element();
+  if (i < N * kOutputs)
+    y[i] = x[i] > 0 ? x[i] : 0;
+})";
+
+constexpr const char *kPick = R"(
+extern "C" __global__ void pick_3(const float *x, const long long *index, float *y, int *status, int N) {
+  int n = element();
+  if (n >= N)
+    return;
+  if (index[n] < 0 || index[n] >= kOutputs)
+    *status = 1;
+  else
+    y[n] = x[n * kOutputs + index[n]];
+})";
+
+Program cudaProgram() {
+  constexpr int64_t kThreads = 32;
+  Program program = testmodel::program();
+  SizeExpr elements = SizeExpr::dim(0) * kOutputs;
+  for (Kernel &kernel : program.kernels) {
+    kernel.scratchBytes = 0;
+    kernel.cuda = CudaLaunch{kThreads, SizeExpr::binary(SizeExpr::Op::CeilDiv, elements, kThreads)};
+  }
+  program.kernels[0].cuda->gridX = 1; // "prepare" knows no dims
+  program.buffers.push_back({BufferKind::State, DType::F32, "unused state", {2}, 8});
+  program.kernels[3].cuda->hasStatus = true;
+  return program;
+}
+
+} // namespace
+
+CudaModel::CudaModel(std::string weights)
+    : both(std::move(weights)),
+      json(writeProgramJson(cudaProgram())), kernels{{"pack_0", kPack, nullptr},
+                                                     {"linear_1", kLinear, nullptr},
+                                                     {"relu_2", kRelu, nullptr},
+                                                     {"pick_3", kPick, nullptr}} {
+  cuda = {&nncc_cuda_backend, json.data(),    json.size(), kHeader,
+          kernels.size(),     kernels.data(), 0,           nullptr};
+  both.descriptor.cuda = &cuda;
+}
+
+ModelDescriptor CudaModel::withoutCpu() const {
+  ModelDescriptor descriptor = both.descriptor;
+  descriptor.variantCount = 0;
+  descriptor.variants = nullptr;
+  return descriptor;
+}
+
+std::string prepareStandIn() {
+  setenv("NNCC_CUDA_DRIVER", NNCC_TEST_CUDA_DRIVER, 1);
+  setenv("NNCC_CACHE_DIR", NNCC_TEST_KERNEL_CACHE, 1);
+  auto nvrtc = rt::cuda::Nvrtc::get();
+  return nvrtc ? "" : nvrtc.error().message;
+}
+
+} // namespace testmodel

@@ -1,0 +1,31 @@
+// The test model of TestModel.h with code for CUDA devices beside that for the CPU, and the
+// stand-in driver that runs it.
+#pragma once
+
+#include "TestModel.h"
+
+#include <string>
+#include <vector>
+
+namespace testmodel {
+
+class CudaModel {
+public:
+  explicit CudaModel(std::string weights = parameterImage());
+
+  /// For both targets; only for CUDA devices.
+  const nncc::rt::ModelDescriptor &descriptor() const { return both.descriptor; }
+  nncc::rt::ModelDescriptor withoutCpu() const;
+
+private:
+  Model both;
+  std::string json;
+  std::vector<nncc::rt::ModelCudaKernel> kernels;
+  nncc::rt::ModelCuda cuda;
+};
+
+/// Sets the environment so that the runtime finds the stand-in driver and a kernel cache for tests.
+/// Why there are no kernels to run, or "" when all is there.
+std::string prepareStandIn();
+
+} // namespace testmodel
