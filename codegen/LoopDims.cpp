@@ -79,7 +79,8 @@ int codegen::operandLane(Operation *op, unsigned operand, int laneDim) {
 
 bool codegen::isInnermost(RankedTensorType type, int dim) {
   nn::Shape shape = nn::shapeOf(type);
-  for (int64_t position : llvm::reverse(nn::orderOf(type))) {
+  SmallVector<int64_t> order = nn::orderOf(type);
+  for (int64_t position : llvm::reverse(order)) {
     if (position == dim)
       return true;
     if (nn::constantOf(shape[position]) != 1)

@@ -184,7 +184,8 @@ std::optional<StridedView> nn::storedViewBehind(Operation *movement) {
 
 /// The elements that are side by side in a tensor of `type` are so in `view`.
 static bool hasUnitStride(RankedTensorType type, const StridedView &view) {
-  for (int64_t dim : llvm::reverse(orderOf(type)))
+  SmallVector<int64_t> order = orderOf(type);
+  for (int64_t dim : llvm::reverse(order))
     if (type.getDimSize(dim) != 1)
       return constantOf(view.strides[dim]) == 1;
   return true;
@@ -195,7 +196,8 @@ static bool hasUnitStride(RankedTensorType type, const StridedView &view) {
 static bool isOneRun(RankedTensorType type, const StridedView &view, unsigned first, unsigned end) {
   Shape shape = shapeOf(type), extents;
   SmallVector<Dim> strides;
-  for (int64_t dim : ArrayRef<int64_t>(orderOf(type)).slice(first, end - first)) {
+  SmallVector<int64_t> order = orderOf(type);
+  for (int64_t dim : ArrayRef<int64_t>(order).slice(first, end - first)) {
     extents.push_back(shape[dim]);
     strides.push_back(view.strides[dim]);
   }

@@ -22,7 +22,8 @@ SmallVector<Dim> nn::stridesOf(RankedTensorType type) {
   Shape shape = shapeOf(type);
   SmallVector<Dim> strides(shape.size());
   Dim stride = constantDim(type.getContext(), 1);
-  for (int64_t dim : llvm::reverse(orderOf(type))) {
+  SmallVector<int64_t> order = orderOf(type);
+  for (int64_t dim : llvm::reverse(order)) {
     strides[dim] = stride;
     stride = stride * shape[dim];
   }

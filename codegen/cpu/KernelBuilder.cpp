@@ -158,7 +158,8 @@ TensorView KernelBuilder::view(RankedTensorType type, Value pointer) {
     view.extents.push_back(dim(extent));
   view.strides.resize(type.getRank());
   Value stride = i64(1);
-  for (int64_t position : llvm::reverse(nn::orderOf(type))) {
+  SmallVector<int64_t> order = nn::orderOf(type);
+  for (int64_t position : llvm::reverse(order)) {
     view.strides[position] = stride;
     stride = mul(stride, view.extents[position]);
   }

@@ -160,7 +160,8 @@ void MatmulEmitter::emitTask(Value task) {
   batchIndices.clear();
   if (!foldsBatch) {
     SmallVector<Value> extents;
-    for (nn::Dim extent : ArrayRef<nn::Dim>(nn::shapeOf(result)).drop_back(2))
+    nn::Shape shape = nn::shapeOf(result);
+    for (nn::Dim extent : ArrayRef<nn::Dim>(shape).drop_back(2))
       extents.push_back(dim(extent));
     if (!extents.empty())
       batchIndices = b.delinearize(batch, extents);

@@ -97,7 +97,8 @@ void AttentionEmitter::begin() {
   code.line("const int thread = threadIdx.x, part = thread % kParts;");
   nn::Dim blocks = nn::dimOf(q, rank - 2).ceilDiv(queries);
   SmallVector<Value> extents;
-  for (nn::Dim dim : ArrayRef<nn::Dim>(nn::shapeOf(q)).drop_back(2))
+  nn::Shape shape = nn::shapeOf(q);
+  for (nn::Dim dim : ArrayRef<nn::Dim>(shape).drop_back(2))
     extents.push_back(code.dim(dim));
   extents.push_back(code.dim(blocks));
   batch = code.delinearize(code.index("(" + code.indexType() + ")blockIdx.x"), extents);

@@ -127,7 +127,8 @@ void MatmulCode::beginProduct(Value index) {
   if (foldsBatch)
     return;
   SmallVector<Value> extents;
-  for (nn::Dim extent : ArrayRef<nn::Dim>(nn::shapeOf(space)).drop_back(2))
+  nn::Shape shape = nn::shapeOf(space);
+  for (nn::Dim extent : ArrayRef<nn::Dim>(shape).drop_back(2))
     extents.push_back(code.dim(extent));
   if (!extents.empty())
     batch = code.delinearize(product, extents);
@@ -150,7 +151,8 @@ Value MatmulCode::rowPlace(RankedTensorType type, const Memory &memory, Value ro
     return code.add(memory.offset, code.mul(row, stride));
   // Rows of different batch entries lie where their strides lead.
   SmallVector<Value> extents;
-  for (nn::Dim extent : ArrayRef<nn::Dim>(nn::shapeOf(type)).drop_back())
+  nn::Shape shape = nn::shapeOf(type);
+  for (nn::Dim extent : ArrayRef<nn::Dim>(shape).drop_back())
     extents.push_back(code.dim(extent));
   Value place = memory.offset;
   for (auto [position, along] : llvm::zip(code.delinearize(row, extents), memory.strides))

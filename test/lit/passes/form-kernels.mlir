@@ -267,3 +267,13 @@ func.func @constants(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
   %2 = nn.matmul %1, %m : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
   return %2 : tensor<4x2xf32>
 }
+
+// Movements of more than six dimensions, whose lists do not fit into the space of small ones.
+// CHECK-LABEL: func.func @seven_dims
+// CHECK: nn.kernel "transpose"
+func.func @seven_dims(%x: tensor<3x2x3x3xf32>) -> tensor<2x3x3x3xf32> {
+  %0 = nn.reshape %x : tensor<3x2x3x3xf32> -> tensor<1x3x2x1x3x1x3xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 0, 3, 5, 2, 1, 4, 6>} : tensor<1x3x2x1x3x1x3xf32> -> tensor<1x1x1x2x3x3x3xf32>
+  %2 = nn.reshape %1 : tensor<1x1x1x2x3x3x3xf32> -> tensor<2x3x3x3xf32>
+  return %2 : tensor<2x3x3x3xf32>
+}
