@@ -23,22 +23,22 @@ public:
 
   void packConv(nn::ConvOp conv) {
     if (nn::isDepthwise(conv))
-      return pack(conv.getWeightMutable(), nn::depthwiseTaps(conv, lanesOf(conv.weightType())));
+      return pack(conv.getWeightMutable(), nn::depthwiseTaps(conv, lanesOf(conv.weightType())), Which::All);
     int64_t outputs = conv.weightType().getDimSize(0) / conv.getGroups();
-    pack(conv.getWeightMutable(), nn::panelsOf(conv, panelColumns(conv.weightType(), outputs)));
+    pack(conv.getWeightMutable(), nn::panelsOf(conv, panelColumns(conv.weightType(), outputs)), Which::All);
   }
 
   void packMatmul(nn::MatmulOp matmul) {
     auto type = cast<RankedTensorType>(matmul.getRhs().getType());
     int64_t outputs = type.getDimSize(type.getRank() - (matmul.getTransposeRhs() ? 2 : 1));
     if (type.hasStaticShape())
-      pack(matmul.getRhsMutable(), nn::panelsOf(matmul, panelColumns(type, outputs)));
+      pack(matmul.getRhsMutable(), nn::panelsOf(matmul, panelColumns(type, outputs)), Which::Parameters);
   }
 
   /// The contracted index outermost: a step multiplies one unit of the state with the weights of all gates, side by side.
   void turnHiddenWeight(nn::RecurrenceOp recurrence) {
     auto type = cast<RankedTensorType>(recurrence.getWHh().getType());
-    reorder(recurrence.getWHhMutable(), nn::withOrder(type, {1, 0}));
+    reorder(recurrence.getWHhMutable(), nn::withOrder(type, {1, 0}), Which::Parameters);
   }
 
 private:
@@ -53,14 +53,20 @@ private:
     return nn::panelColumns(outputs, std::max<int64_t>(columns / elementWidth(weight), 1), lanesOf(weight));
   }
 
-  void pack(OpOperand &weight, nn::PackLoopsAttr loops) {
+  /// Weights that are reordered: all, or those that depend on parameters only, which is done once.
+  enum class Which { All, Parameters };
+
+  void pack(OpOperand &weight, nn::PackLoopsAttr loops, Which which) {
     auto type = cast<RankedTensorType>(weight.get().getType());
     auto encoding = nn::EncodingAttr::get(loops.getContext(), {}, {}, loops);
-    reorder(weight, RankedTensorType::get(type.getShape(), type.getElementType(), encoding));
+    reorder(weight, RankedTensorType::get(type.getShape(), type.getElementType(), encoding), which);
   }
 
-  void reorder(OpOperand &weight, RankedTensorType type) {
-    if (!nn::isRowMajor(cast<RankedTensorType>(weight.get().getType())) || !parameterValues.contains(weight.get()))
+  void reorder(OpOperand &weight, RankedTensorType type, Which which) {
+    auto present = cast<RankedTensorType>(weight.get().getType());
+    if (nn::isPacked(present))
+      return;
+    if (which == Which::Parameters && (!nn::isRowMajor(present) || !parameterValues.contains(weight.get())))
       return;
     // One reorder serves every reader that wants the same layout.
     Value &packed = packedWeights[{weight.get(), type}];

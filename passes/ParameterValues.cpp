@@ -31,7 +31,9 @@ bool ParameterValues::contains(Value value) {
   stack.push_back(value.getDefiningOp());
   while (!stack.empty()) {
     Operation *op = stack.back();
-    bool all = op->getNumOperands() > 0 && op->getNumRegions() == 0;
+    // What has a named dim in its shape is known at a run only, even if all its elements are constants.
+    bool all = op->getNumOperands() > 0 && op->getNumRegions() == 0 &&
+               llvm::all_of(op->getResultTypes(), [](Type type) { return cast<ShapedType>(type).hasStaticShape(); });
     Operation *open = nullptr;
     for (Value operand : op->getOperands()) {
       std::optional<bool> answer = isKnown(operand);

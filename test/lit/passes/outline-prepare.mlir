@@ -59,3 +59,20 @@ func.func @infer(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
   %2 = nn.matmul %1, %m : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
   return %2 : tensor<4x2xf32>
 }
+
+// -----
+
+// A sum of as many ones as a named dim says is made of constants alone, but known at a run only.
+// CHECK-LABEL: func.func @prepare
+// CHECK-NOT: nn.expand
+// CHECK-LABEL: func.func @infer
+// CHECK: nn.expand
+// CHECK: nn.reduce_sum
+// CHECK: nn.div
+func.func @infer(%x: tensor<?x4xf32, #nn.enc<[N]>>) -> tensor<?x4xf32, #nn.enc<[N]>> {
+  %one = nn.constant dense<1.0> : tensor<1xf32>
+  %ones = nn.expand %one : tensor<1xf32> -> tensor<?xf32, #nn.enc<[N]>>
+  %count = nn.reduce_sum %ones {axes = array<i64: 0>, keepdims} : tensor<?xf32, #nn.enc<[N]>> -> tensor<1xf32>
+  %y = nn.div %x, %count : (tensor<?x4xf32, #nn.enc<[N]>>, tensor<1xf32>) -> tensor<?x4xf32, #nn.enc<[N]>>
+  return %y : tensor<?x4xf32, #nn.enc<[N]>>
+}

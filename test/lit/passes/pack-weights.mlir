@@ -76,3 +76,13 @@ func.func @recurrence(%p: tensor<2x5x64xf32>) -> tensor<2x5x16xf32> {
   %y, %h, %c = nn.recurrence %p, %w lstm : (tensor<2x5x64xf32>, tensor<64x16xf32>) -> (tensor<2x5x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>)
   return %y : tensor<2x5x16xf32>
 }
+
+// A convolution's weight that is computed in the run is reordered in the run: its kernel reads panels only.
+// CHECK-LABEL: func.func @computed_weight
+// CHECK-SAME: (%[[X:.*]]: tensor<1x16x8x8xf32>, %[[W:.*]]: tensor<32x16x3x3xf32>)
+// CHECK: %[[P:.*]] = nn.reorder %[[W]]
+// CHECK: nn.conv %[[X]], %[[P]]
+func.func @computed_weight(%x: tensor<1x16x8x8xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x6x6xf32> {
+  %y = nn.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x16x8x8xf32>, tensor<32x16x3x3xf32>) -> tensor<1x32x6x6xf32>
+  return %y : tensor<1x32x6x6xf32>
+}
