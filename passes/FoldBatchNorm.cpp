@@ -83,6 +83,9 @@ struct Weight {
 std::optional<Weight> weightOf(Operation *op) {
   if (auto conv = dyn_cast_if_present<nn::ConvOp>(op))
     return Weight{&conv.getWeightMutable(), 0};
+  // With groups an output channel is no dimension of a transposed weight.
+  if (auto conv = dyn_cast_if_present<nn::ConvTransposeOp>(op))
+    return conv.getGroups() == 1 ? std::optional(Weight{&conv.getWeightMutable(), 1}) : std::nullopt;
   auto matmul = dyn_cast_if_present<nn::MatmulOp>(op);
   if (!matmul)
     return std::nullopt;
@@ -118,6 +121,8 @@ bool foldIntoContraction(nn::BatchNormOp norm, ParameterValues &parameterValues)
   };
   weight->operand->set(math.cast(scaled, weightType.getElementType()));
   if (auto conv = dyn_cast<nn::ConvOp>(op))
+    foldInto(conv);
+  else if (auto conv = dyn_cast<nn::ConvTransposeOp>(op))
     foldInto(conv);
   else
     foldInto(cast<nn::MatmulOp>(op));

@@ -27,6 +27,16 @@ def DecomposeOps : Pass<"decompose-ops", "::mlir::func::FuncOp"> {
   }];
 }
 
+def LowerConvTranspose : Pass<"lower-conv-transpose", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite transposed convolutions as convolutions";
+  let description = [{
+    A transposed convolution of stride s becomes a convolution of stride 1 with s^2 times the output channels (in two dimensions), one
+    set for each position of a result s times as large, and a movement that puts them side by side. With stride 1 it is the
+    convolution with the mirrored kernel. What remains a transposed convolution: dynamic spatial dimensions, strides together with
+    dilations, and pads that leave out all of the input.
+  }];
+}
+
 def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Put the tensors around convolutions and pools into channels-last order";
   let description = [{
@@ -53,7 +63,8 @@ def PackWeights : Pass<"pack-weights", "::mlir::func::FuncOp"> {
     A weight that depends on parameters only is reordered to panels of output columns (`panelsOf`), a depthwise one to channels innermost (`depthwiseTaps`), so that
     the inner loop of the kernel reads it with unit stride and without masks. The hidden weight of an nn.recurrence is transposed in
     memory for the same reason. OutlinePrepare then moves the reorder out of the
-    run. A weight that is an activation stays row-major: its kernel packs it in scratch memory.
+    run. A matrix that is an activation stays row-major: its kernel packs it in scratch memory. A convolution's weight that is one
+    is reordered in the run.
   }];
   let options = [
     Option<"columns", "columns", "int64_t", "16", "Widest panel, in output columns of f32">,

@@ -18,6 +18,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
 
   // Before layouts and packing, which then see the final weights.
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+  // Behind batch norms, which scale a kernel as it is; before all that treats convolutions.
+  pm.addNestedPass<func::FuncOp>(createLowerConvTranspose());
   // Leaves matrix products that take part in all that follows.
   pm.addNestedPass<func::FuncOp>(createDecomposeOps());
 

@@ -1,0 +1,88 @@
+// nn ops by short names; see TensorBuilder.h.
+
+#include "passes/TensorBuilder.h"
+
+using namespace mlir;
+using namespace nncc;
+using namespace nncc::passes;
+
+SmallVector<int64_t> passes::dimsBetween(int64_t begin, int64_t end) {
+  return llvm::to_vector(llvm::seq<int64_t>(begin, end));
+}
+
+Value TensorBuilder::scalar(Value like, double value) {
+  Type element = typeOf(like).getElementType();
+  auto type = RankedTensorType::get({1}, element);
+  return nn::ConstantOp::create(*this, DenseElementsAttr::get(type, getFloatAttr(element, value)));
+}
+
+Value TensorBuilder::zeros(RankedTensorType type) {
+  Type element = type.getElementType();
+  auto one = RankedTensorType::get(SmallVector<int64_t>(type.getRank(), 1), element);
+  Value zero = nn::ConstantOp::create(*this, DenseElementsAttr::get(one, getFloatAttr(element, 0.0)));
+  return expand(zero, type);
+}
+
+Value TensorBuilder::sumKept(Value x, ArrayRef<int64_t> axes) {
+  return axes.empty() ? x : create<nn::ReduceSumOp>(x, axes, /*keepdims=*/true);
+}
+
+Value TensorBuilder::sum(Value x, ArrayRef<int64_t> axes) {
+  return axes.empty() ? x : create<nn::ReduceSumOp>(x, axes, /*keepdims=*/false);
+}
+
+Value TensorBuilder::sumTo(Value gradient, RankedTensorType type) {
+  RankedTensorType from = typeOf(gradient);
+  int64_t lead = from.getRank() - type.getRank();
+  SmallVector<int64_t> axes = dimsBetween(0, lead);
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (nn::constantOf(nn::dimOf(type, dim)) == 1 && nn::constantOf(nn::dimOf(from, dim + lead)) != 1)
+      axes.push_back(dim + lead);
+  return reshape(sum(gradient, axes), type);
+}
+
+Value TensorBuilder::reshape(Value x, RankedTensorType type) {
+  if (nn::sameLogicalType(x.getType(), type))
+    return x;
+  return create<nn::ReshapeOp>(type, x);
+}
+
+Value TensorBuilder::reshape(Value x, ArrayRef<nn::Dim> shape) {
+  return reshape(x, *nn::tensorType(std::nullopt, shape, typeOf(x).getElementType()));
+}
+
+Value TensorBuilder::expand(Value x, RankedTensorType type) {
+  if (nn::sameLogicalType(x.getType(), type))
+    return x;
+  return create<nn::ExpandOp>(type, x);
+}
+
+Value TensorBuilder::count(Value x, ArrayRef<int64_t> axes) {
+  RankedTensorType type = typeOf(x);
+  SmallVector<nn::Dim> dims;
+  for (int64_t axis : axes)
+    dims.push_back(nn::dimOf(type, axis));
+  if (std::optional<int64_t> known = nn::constantOf(nn::product(dims, getContext())))
+    return scalar(x, static_cast<double>(*known));
+  // A dimension is no value in this dialect, but a sum of ones is.
+  Value ones = expand(scalar(x, 1.0), *nn::tensorType(std::nullopt, dims, type.getElementType()));
+  return sumKept(ones, dimsBetween(0, dims.size()));
+}
+
+Value TensorBuilder::alongDim(Value x, int64_t dim, int64_t rank) {
+  if (dim + 1 == rank)
+    return x;
+  SmallVector<nn::Dim> shape(rank - dim, nn::constantDim(getContext(), 1));
+  shape[0] = nn::dimOf(typeOf(x), 0);
+  return reshape(x, shape);
+}
+
+Value TensorBuilder::transpose(Value x, ArrayRef<int64_t> permutation) {
+  return create<nn::TransposeOp>(x, permutation);
+}
+
+Value TensorBuilder::swapLastTwo(Value x) {
+  SmallVector<int64_t> permutation = dimsBetween(0, rankOf(x));
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return transpose(x, permutation);
+}
