@@ -6,6 +6,7 @@
 #include "frontend/nn/Parser.h"
 #include "frontend/nn/Printer.h"
 #include "ir/NN.h"
+#include "passes/gradients/Gradients.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -21,7 +22,9 @@ using namespace nncc;
 std::unique_ptr<mlir::MLIRContext> driver::createContext() {
   // Two functions of at most some thousand ops: threads would cost more than they bring, and
   // diagnostics keep their order.
-  auto context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+  mlir::DialectRegistry registry;
+  passes::registerGradients(registry);
+  auto context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
   // Messages are for people who wrote the model: its text is shown, not the op.
   context->printOpOnDiagnostic(false);
   context->loadDialect<nn::NNDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect,

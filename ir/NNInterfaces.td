@@ -80,4 +80,23 @@ def NN_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
   ];
 }
 
+def NN_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::nncc::nn";
+  let description = [{
+    How gradients pass an op from its results to its operands, as nn ops, which are then fused, planned and compiled like any
+    others. The rules stand in passes/gradients, attached to the ops from outside; docs/gradients.md lists the ops that have one.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Builds the gradients of the operands from those of the results, at the builder's place, behind the op. A result's gradient
+        is null where nothing reads the result; there is at least one that is not. Of the operands those count that `isWanted`
+        marks: their entries in `gradients`, which is as long as the operands, get a value of the operand's type, or stay null
+        where the gradient is zero everywhere. Failure after an error at the op: this form of it has no rule.
+      }],
+      "::llvm::LogicalResult", "buildGradients",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients, "::llvm::ArrayRef<bool>":$isWanted,
+           "::llvm::MutableArrayRef<::mlir::Value>":$gradients)>
+  ];
+}
+
 #endif // NNCC_IR_NNINTERFACES_TD

@@ -11,5 +11,6 @@ include "ir/ops/MovementOps.td"
 include "ir/ops/ReductionOps.td"
 include "ir/ops/NormOps.td"
 include "ir/ops/SequenceOps.td"
+include "ir/ops/GradientOps.td"
 
 #endif // NNCC_IR_NNOPS_TD

@@ -3,6 +3,7 @@
 // transpose. Runs early: the products take part in packing and fusion like any other.
 
 #include "passes/Passes.h"
+#include "passes/TensorBuilder.h"
 
 namespace nncc::passes {
 #define GEN_PASS_DEF_DECOMPOSEOPS
@@ -60,8 +61,64 @@ void transposeLhs(nn::MatmulOp matmul) {
   matmul.setTransposeLhs(false);
 }
 
+/// One product per position of the kernel: g as a matrix of positions and output channels against the part of x that this position
+/// reads, positions and input channels.
+void decomposeWeightGradient(nn::ConvWeightGradientOp op) {
+  OpBuilder builder(op);
+  TensorBuilder b(builder, op.getLoc());
+  RankedTensorType weight = b.typeOf(op.getResult()), image = b.typeOf(op.getG());
+  int64_t rank = weight.getRank(), spatialRank = rank - 2, groups = op.getGroups();
+  MLIRContext *context = b.getContext();
+  auto constant = [&](int64_t value) { return nn::constantDim(context, value); };
+  // [N, G * C, positions...] to [G, N * positions, C], or without G where there is one group.
+  auto asMatrix = [&](Value x) {
+    nn::Shape shape = nn::shapeOf(x.getType());
+    int64_t channels = *nn::constantOf(shape[1]);
+    SmallVector<nn::Dim> rows = {shape[0]};
+    llvm::append_range(rows, ArrayRef<nn::Dim>(shape).drop_front(2));
+    nn::Dim positions = nn::product(rows, context);
+    SmallVector<int64_t> order = {0};
+    llvm::append_range(order, dimsBetween(2, rank));
+    order.push_back(1);
+    Value last = b.transpose(x, order);
+    if (groups == 1)
+      return b.reshape(last, {positions, constant(channels)});
+    return b.transpose(b.reshape(last, {positions, constant(groups), constant(channels / groups)}), {1, 0, 2});
+  };
+  Value g = asMatrix(op.getG()), x = op.getX();
+  auto isAnyPad = [](int64_t pad) { return pad != 0; };
+  if (llvm::any_of(op.getPadsBegin(), isAnyPad) || llvm::any_of(op.getPadsEnd(), isAnyPad)) {
+    SmallVector<int64_t> begin = {0, 0}, end = {0, 0};
+    llvm::append_range(begin, op.getPadsBegin());
+    llvm::append_range(end, op.getPadsEnd());
+    x = b.create<nn::PadOp>(x, begin, end, nn::PadMode::Constant, llvm::APFloat(0.0));
+  }
+  nn::Shape tapShape = nn::shapeOf(weight);
+  tapShape.truncate(2);
+  tapShape.push_back(constant(1));
+  SmallVector<Value> taps;
+  int64_t tapCount = 1;
+  for (int64_t dim = 2; dim < rank; ++dim)
+    tapCount *= weight.getDimSize(dim);
+  for (int64_t tap = 0; tap < tapCount; ++tap) {
+    SmallVector<int64_t> starts(rank, 0), sizes(rank, -1), steps(rank, 1);
+    for (int64_t i = spatialRank - 1, rest = tap; i >= 0; rest /= weight.getDimSize(2 + i), --i) {
+      starts[2 + i] = rest % weight.getDimSize(2 + i) * op.getDilations()[i];
+      sizes[2 + i] = image.getDimSize(2 + i);
+      steps[2 + i] = op.getStrides()[i];
+    }
+    Value part = asMatrix(b.create<nn::SliceOp>(x, starts, sizes, steps));
+    Value product = b.create<nn::MatmulOp>(g, part, Value(), /*transpose_lhs=*/true, /*transpose_rhs=*/false);
+    taps.push_back(b.reshape(product, tapShape));
+  }
+  Value all = taps.size() == 1 ? taps[0] : b.create<nn::ConcatOp>(taps, b.getI64IntegerAttr(2));
+  op.getResult().replaceAllUsesWith(b.reshape(all, weight));
+  op.erase();
+}
+
 struct DecomposeOpsPass : passes::impl::DecomposeOpsBase<DecomposeOpsPass> {
   void runOnOperation() override {
+    getOperation().walk([&](nn::ConvWeightGradientOp op) { decomposeWeightGradient(op); });
     getOperation().walk([&](Operation *op) {
       if (auto rnn = dyn_cast<nn::RnnOp>(op))
         decomposeRecurrent(rnn, rnn.getActivation() == nn::RnnActivation::Tanh ? nn::RecurrentCell::RnnTanh

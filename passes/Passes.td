@@ -5,6 +5,23 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AddGradients : Pass<"add-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Make a model compute the gradients of its inputs and parameters too, from given gradients of its outputs";
+  let description = [{
+    @infer gets a further input `grad.<output>` for each floating-point output, and a further output `grad.<name>` for each
+    floating-point input and parameter: its vector-Jacobian product.
+  }];
+}
+
+def ExpandGradients : Pass<"expand-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Replace nn.gradient by the ops that compute the gradients";
+  let description = [{
+    Reverse-mode differentiation. Every op on a way from the values to what is differentiated gives the gradients of its operands
+    (DifferentiableOpInterface); where several ops read a value their parts are summed. An op without a rule is an error that
+    names it and its place in the model.
+  }];
+}
+
 def RemoveDropout : Pass<"remove-dropout", "::mlir::func::FuncOp"> {
   let summary = "Replace dropout by its operand, as inference computes it";
 }

@@ -2,6 +2,8 @@
 
 #include "ir/ops/InferenceHelpers.h"
 
+#include "mlir/IR/Verifier.h"
+
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::nn;
@@ -75,4 +77,14 @@ nn::windowsOf(std::optional<Location> loc, StringRef name, size_t spatialRank,
     windows.push_back(
         {kernel[i], strides[i], dilations[i], padsBegin[i], padsEnd[i], ceilMode});
   return windows;
+}
+
+std::optional<std::string> nncc::nn::whyInvalid(Operation *op) {
+  std::string message;
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  return failed(verify(op)) ? std::optional(message) : std::nullopt;
 }

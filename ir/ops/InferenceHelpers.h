@@ -30,6 +30,10 @@ mlir::LogicalResult inferComparisonType(std::optional<mlir::Location> loc,
 mlir::LogicalResult appendType(std::optional<mlir::Location> loc, llvm::ArrayRef<Dim> shape,
                                mlir::Type element, llvm::SmallVectorImpl<mlir::Type> &types);
 
+/// What the verifier finds wrong with `op`; nothing when it is valid. For ops that are defined by another one, which is built on
+/// operands that nothing computes.
+std::optional<std::string> whyInvalid(mlir::Operation *op);
+
 /// The windows of an op with kernel, strides, dilations and pads, one per spatial dimension;
 /// reports arrays of the wrong length or with values out of range under the constraint `name`.
 llvm::FailureOr<llvm::SmallVector<WindowDim>>

@@ -3,52 +3,12 @@
 
 #include "ir/NN.h"
 #include "ir/StridedView.h"
+#include "ir/ops/IndexMath.h"
 #include "ir/ops/ScalarFormula.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::nn;
-
-namespace {
-
-/// Integer arithmetic on indices, folded while it is built.
-class IndexMath {
-public:
-  explicit IndexMath(MovementAccess &access) : access(access) {}
-
-  Value constant(int64_t value) {
-    return arith::ConstantOp::create(access.builder, access.loc,
-                                     access.builder.getIntegerAttr(access.indexType, value));
-  }
-  Value add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
-  Value add(Value a, int64_t b) { return b == 0 ? a : add(a, constant(b)); }
-  Value sub(Value a, Value b) { return make<arith::SubIOp>(a, b); }
-  Value mul(Value a, Value b) { return make<arith::MulIOp>(a, b); }
-  Value mul(Value a, int64_t b) { return b == 1 ? a : mul(a, constant(b)); }
-  /// Quotient and remainder of values that are not negative.
-  Value div(Value a, Value b) { return make<arith::DivUIOp>(a, b); }
-  Value mod(Value a, Value b) { return make<arith::RemUIOp>(a, b); }
-  Value min(Value a, Value b) { return make<arith::MinSIOp>(a, b); }
-  Value max(Value a, Value b) { return make<arith::MaxSIOp>(a, b); }
-  Value less(Value a, Value b) {
-    return access.builder.createOrFold<arith::CmpIOp>(access.loc, arith::CmpIPredicate::slt, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return access.builder.createOrFold<arith::SelectOp>(access.loc, condition, a, b);
-  }
-  Value either(Value a, Value b) { return make<arith::OrIOp>(a, b); }
-  /// `index` limited to 0 .. extent - 1.
-  Value clamp(Value index, Value extent) { return min(max(index, constant(0)), add(extent, -1)); }
-
-private:
-  template <typename Op> Value make(Value a, Value b) {
-    return access.builder.createOrFold<Op>(access.loc, a, b);
-  }
-
-  MovementAccess &access;
-};
-
-} // namespace
 
 static LaneSource sameDim(unsigned dim) { return LaneSource::along(dim); }
 
@@ -365,14 +325,8 @@ Value ResizeOp::buildElement(MovementAccess &access) {
     indices[dim] = neighbours.upper;
     Value upper = self(self, number + 1);
     Type element = getElementTypeOrSelf(lower.getType());
-    auto toFloat = [&](Value value) -> Value {
-      if (access.indexType.isIndex())
-        value = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
-      return arith::SIToFPOp::create(builder, loc, element, value);
-    };
-    Value weight = f.div(toFloat(neighbours.upperNumerator), toFloat(neighbours.denominator));
-    if (auto vector = dyn_cast<VectorType>(lower.getType()))
-      weight = vector::BroadcastOp::create(builder, loc, vector, weight);
+    Value weight = f.div(math.toFloat(neighbours.upperNumerator, element), math.toFloat(neighbours.denominator, element));
+    weight = math.splatLike(weight, lower);
     return f.add(lower, f.mul(weight, f.sub(upper, lower)));
   };
   return interpolate(interpolate, 0);

@@ -3,6 +3,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Pipeline.h"
+#include "passes/gradients/Gradients.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -11,6 +12,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<nncc::nn::NNDialect, mlir::func::FuncDialect>();
+  nncc::passes::registerGradients(registry);
   mlir::registerTransformsPasses();
   nncc::passes::registerNNCCPasses();
   nncc::passes::registerPipelines();

@@ -43,3 +43,14 @@ func.func @transposed(%x: tensor<2x8x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x4x
   %0 = nn.matmul %x, %w {transpose_lhs} : (tensor<2x8x4xf32>, tensor<8x3xf32>) -> tensor<2x4x3xf32>
   return %0 : tensor<2x4x3xf32>
 }
+
+// The gradient of a weight is a product for each position of its kernel.
+// CHECK-LABEL: func.func @conv_weight_gradient
+// CHECK: nn.pad
+// CHECK-COUNT-4: nn.matmul
+// CHECK: nn.concat
+// CHECK-NOT: nn.conv_weight_gradient
+func.func @conv_weight_gradient(%x: tensor<2x3x8x8xf32>, %g: tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32> {
+  %dw = nn.conv_weight_gradient %x, %g {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<2x3x8x8xf32>, tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32>
+  return %dw : tensor<16x3x2x2xf32>
+}

@@ -1,0 +1,279 @@
+// Every gradient rule against central differences in double precision, with PyTorch gradcheck's defaults. A case is a model; its
+// parameters become inputs, add-gradients and expand-gradients make it compute its gradients, and it runs compiled, so that the
+// kernels of gradients are tested as well as the rules.
+
+#include "driver/CompileModel.h"
+#include "driver/PrepareWeights.h"
+#include "passes/Passes.h"
+#include "runtime/Api.h"
+
+#include "nncc/nncc.hpp"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace nncc;
+
+namespace {
+
+constexpr double kStep = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
+
+struct Case {
+  const char *name;
+  const char *model;       ///< what stands behind "nn 1"
+  double from = -1.5, to = 1.5; ///< inputs lie here
+};
+void PrintTo(const Case &test, std::ostream *to) { *to << test.name; }
+
+/// Parameters as inputs: only those can be varied from outside.
+void exposeParameters(mlir::ModuleOp module) {
+  auto infer = module.lookupSymbol<mlir::func::FuncOp>(passes::kInferFunction);
+  mlir::Block &body = infer.getBody().front();
+  for (auto parameter : llvm::make_early_inc_range(module.getOps<nn::ParameterOp>())) {
+    mlir::NamedAttribute name(nn::NNDialect::kNameAttr, mlir::StringAttr::get(module.getContext(), parameter.getSymName()));
+    auto attributes = mlir::DictionaryAttr::get(module.getContext(), name);
+    ASSERT_TRUE(mlir::succeeded(
+        infer.insertArgument(infer.getNumArguments(), parameter.getType(), attributes, parameter.getLoc())));
+    for (auto get : llvm::make_early_inc_range(body.getOps<nn::GetParameterOp>()))
+      if (get.getName() == parameter.getSymName()) {
+        get.getResult().replaceAllUsesWith(body.getArguments().back());
+        get.erase();
+      }
+    parameter.erase();
+  }
+}
+
+/// A model in this process that gives its outputs and, behind them, its gradients.
+class GradientModel {
+public:
+  explicit GradientModel(const Case &test) {
+    auto context = driver::createContext();
+    driver::ModelSource source;
+    source.path = std::string(test.name) + ".nn";
+    source.text = std::string("nn 1\n") + test.model;
+    auto imported = driver::importModel(*context, source);
+    if (!imported)
+      throw std::runtime_error(imported.error().message);
+    exposeParameters(*imported->module);
+    mlir::PassManager passes(context.get());
+    passes.addNestedPass<mlir::func::FuncOp>(passes::createAddGradients());
+    passes.addNestedPass<mlir::func::FuncOp>(passes::createExpandGradients());
+    if (failed(passes.run(*imported->module)))
+      throw std::runtime_error("no gradients");
+    driver::CompileRequest request;
+    request.source.path = std::string(test.name) + ".mlir";
+    request.source.text.emplace();
+    llvm::raw_string_ostream(*request.source.text) << *imported->module;
+    request.optLevel = 1;
+    auto compiled = driver::compileModel(*context, request);
+    if (!compiled)
+      throw std::runtime_error(compiled.error().message);
+    weights = std::move(compiled->weights);
+    auto loaded = driver::loadInProcess(&compiled->variants[0], nullptr, weights);
+    if (!loaded)
+      throw std::runtime_error(loaded.error().message);
+    jit = std::move(*loaded);
+    api = rt::makeApi(jit->descriptor());
+    ModelOptions options;
+    options.threads = 1;
+    model.emplace(&api, options);
+    instance.emplace(model->createInstance());
+  }
+
+  std::string weights;
+  std::unique_ptr<codegen::JitModel> jit;
+  nncc_api api;
+  std::optional<Model> model;
+  std::optional<Instance> instance;
+};
+
+class Gradients : public testing::TestWithParam<Case> {};
+
+TEST_P(Gradients, AgreeWithCentralDifferences) {
+  GradientModel gradients(GetParam());
+  const nncc_model_info &info = gradients.model->info();
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> value(GetParam().from, GetParam().to), seed(-1, 1);
+
+  // Named dims are 2; integer inputs are small indices.
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::vector<double>> data;
+  std::vector<std::vector<int64_t>> integers;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < info.input_count; ++i) {
+    const nncc_tensor_info &input = info.inputs[i];
+    std::vector<int64_t> shape;
+    int64_t count = 1;
+    for (int32_t d = 0; d < input.rank; ++d) {
+      shape.push_back(input.shape[d].value < 0 ? 2 : input.shape[d].value);
+      count *= shape.back();
+    }
+    names.push_back(input.name);
+    bool isSeed = names.back().starts_with("grad.");
+    data.emplace_back();
+    integers.emplace_back();
+    if (input.dtype.code == kDLFloat)
+      for (int64_t e = 0; e < count; ++e)
+        data.back().push_back(isSeed ? seed(random) : value(random));
+    else
+      for (int64_t e = 0; e < count; ++e)
+        integers.back().push_back(random() % 3);
+    shapes.push_back(shape);
+  }
+  auto run = [&] {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      inputs.push_back(integers[i].empty() ? Tensor::borrow(data[i].data(), shapes[i])
+                                           : Tensor::borrow(integers[i].data(), shapes[i]));
+    return gradients.instance->run(inputs);
+  };
+  auto inputNamed = [&](const std::string &name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  /// The outputs contracted with their seeds.
+  auto loss = [&](const std::vector<Tensor> &results) {
+    long double sum = 0;
+    for (size_t i = 0; i < info.output_count; ++i) {
+      size_t seeds = inputNamed(std::string("grad.") + info.outputs[i].name);
+      if (std::string_view(info.outputs[i].name).starts_with("grad.") || seeds == names.size())
+        continue;
+      auto values = results[i].values<double>();
+      for (size_t e = 0; e < values.size(); ++e)
+        sum += static_cast<long double>(values[e]) * data[seeds][e];
+    }
+    return sum;
+  };
+
+  std::vector<Tensor> results = run();
+  int checked = 0;
+  for (size_t i = 0; i < info.output_count; ++i) {
+    std::string name = info.outputs[i].name;
+    if (!name.starts_with("grad."))
+      continue;
+    std::vector<double> &input = data[inputNamed(name.substr(5))];
+    auto gradient = results[i].values<double>();
+    ASSERT_EQ(gradient.size(), input.size()) << name;
+    for (size_t e = 0; e < input.size(); ++e) {
+      double at = input[e];
+      input[e] = at + kStep;
+      long double above = loss(run());
+      input[e] = at - kStep;
+      long double below = loss(run());
+      input[e] = at;
+      double expected = static_cast<double>((above - below) / (2 * kStep));
+      ASSERT_NEAR(gradient[e], expected, kAbsolute + kRelative * std::abs(expected)) << name << " element " << e;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 0);
+}
+
+#define ELEMENTWISE(name, formula)                                                                                      \
+  Case { name, "model M(x: f64[N, 7]) {\n y = " formula "\n return y\n}" }
+#define POSITIVE(name, formula)                                                                                         \
+  Case { name, "model M(x: f64[N, 7]) {\n y = " formula "\n return y\n}", 0.2, 2.0 }
+#define PAIR(name, formula)                                                                                             \
+  Case { name, "model M(x: f64[N, 1, 4], y: f64[3, 1]) {\n z = " formula "\n return z\n}", 0.3, 1.7 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Elementwise, Gradients,
+    testing::Values(ELEMENTWISE("relu", "relu(x)"), ELEMENTWISE("leaky_relu", "leaky_relu(x, alpha = 0.1)"),
+                    ELEMENTWISE("elu", "elu(x)"), ELEMENTWISE("selu", "selu(x)"), ELEMENTWISE("celu", "celu(x, alpha = 0.7)"),
+                    ELEMENTWISE("gelu", "gelu(x)"), ELEMENTWISE("gelu_tanh", "gelu(x, approximate = \"tanh\")"),
+                    ELEMENTWISE("sigmoid", "sigmoid(x)"), ELEMENTWISE("silu", "silu(x)"), ELEMENTWISE("tanh", "tanh(x)"),
+                    ELEMENTWISE("softplus", "softplus(x, beta = 2.0)"), ELEMENTWISE("softsign", "softsign(x)"),
+                    ELEMENTWISE("mish", "mish(x)"), ELEMENTWISE("hard_sigmoid", "hard_sigmoid(x)"),
+                    ELEMENTWISE("hard_swish", "hard_swish(x * 2.5)"), ELEMENTWISE("clip", "clip(x, -0.5, 0.7)"),
+                    ELEMENTWISE("abs", "abs(x)"), ELEMENTWISE("exp", "exp(x)"), ELEMENTWISE("expm1", "expm1(x)"),
+                    ELEMENTWISE("erf", "erf(x)"), ELEMENTWISE("sin", "sin(x)"), ELEMENTWISE("cos", "cos(x)"),
+                    ELEMENTWISE("tan", "tan(x * 0.8)"), ELEMENTWISE("neg", "-x"), ELEMENTWISE("sign", "sign(x) + x"),
+                    ELEMENTWISE("same_operand_twice", "x * x / (1.0 + x * x)"), ELEMENTWISE("cast", "cast(x, f64) * 2.0"),
+                    POSITIVE("log", "log(x)"), POSITIVE("log1p", "log1p(x)"), POSITIVE("sqrt", "sqrt(x)"),
+                    POSITIVE("rsqrt", "rsqrt(x)"), POSITIVE("reciprocal", "reciprocal(x)"), POSITIVE("pow_constant", "pow(x, 2.5)"),
+                    POSITIVE("square", "square(x)"), PAIR("add", "x + y"), PAIR("sub", "x - y"), PAIR("mul", "x * y"),
+                    PAIR("div", "x / y"), PAIR("pow", "pow(x, y)"), PAIR("max", "max(x, y)"), PAIR("min", "min(x, y)"),
+                    PAIR("mod", "mod(x, y)"), PAIR("where", "where(x > 1.0, x * y, y)")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+
+#define MODEL(name, arguments, body)                                                                                    \
+  Case { name, "model M(" arguments ") {\n " body "\n return z\n}" }
+
+INSTANTIATE_TEST_SUITE_P(
+    Contraction, Gradients,
+    testing::Values(
+        MODEL("matmul", "x: f64[N, 3], y: f64[3, 4]", "z = matmul(x, y)"),
+        MODEL("matmul_batches", "x: f64[N, 2, 3], y: f64[N, 3, 4]", "z = matmul(x, y)"),
+        MODEL("matmul_one_for_all", "x: f64[N, 2, 3], y: f64[3, 4]", "z = matmul(x, y)"),
+        MODEL("matmul_broadcast", "x: f64[2, 1, 2, 3], y: f64[3, 3, 2]", "z = matmul(x, y)"),
+        MODEL("linear", "x: f64[N, 5]", "z = linear(x, 3) as fc"),
+        MODEL("linear_rows", "x: f64[N, 4, 5]", "z = relu(linear(x, 3) as fc)"),
+        MODEL("conv1d", "x: f64[N, 2, 7]", "z = conv1d(x, 3, kernel = 3, padding = 1) as c"),
+        MODEL("conv2d", "x: f64[N, 2, 5, 6]", "z = relu(conv2d(x, 3, kernel = 3, padding = 1) as c)"),
+        MODEL("conv2d_strided", "x: f64[N, 2, 6, 7]", "z = conv2d(x, 3, kernel = 3, stride = 2, padding = 1) as c"),
+        MODEL("conv2d_strided_rest", "x: f64[N, 2, 6, 5]", "z = conv2d(x, 2, kernel = 2, stride = 3, bias = false) as c"),
+        MODEL("conv2d_dilated", "x: f64[N, 2, 7, 7]", "z = conv2d(x, 2, kernel = 3, dilation = 2, padding = 2) as c"),
+        MODEL("conv2d_groups", "x: f64[N, 4, 4, 4]", "z = conv2d(x, 6, kernel = 3, groups = 2, padding = 1) as c"),
+        MODEL("conv2d_depthwise", "x: f64[N, 4, 4, 4]", "z = conv2d(x, 4, kernel = 3, groups = 4, padding = 1) as c"),
+        MODEL("conv2d_rectangular", "x: f64[N, 2, 5, 6]", "z = conv2d(x, 2, kernel = [1, 3], padding = [0, 2]) as c"),
+        MODEL("conv3d", "x: f64[1, 2, 3, 4, 3]", "z = conv3d(x, 2, kernel = 2) as c"),
+        MODEL("conv_transpose2d", "x: f64[N, 3, 3, 4]",
+              "z = conv_transpose2d(x, 2, kernel = 3, stride = 2, padding = 1, output_padding = 1) as c"),
+        MODEL("conv_transpose2d_groups", "x: f64[N, 4, 3, 3]", "z = conv_transpose2d(x, 4, kernel = 2, stride = 2, groups = 2) as c")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Reduction, Gradients,
+    testing::Values(MODEL("sum", "x: f64[N, 3, 4]", "z = sum(x * x, axis = [0, 2])"),
+                    MODEL("mean", "x: f64[N, 3, 4]", "z = mean(x * x, axis = 1)"),
+                    MODEL("mean_batch", "x: f64[N, 3, 4]", "z = mean(x * x, axis = [0, 1])"),
+                    MODEL("prod", "x: f64[N, 4]", "z = prod(x, axis = 1)"),
+                    MODEL("max_of", "x: f64[N, 3, 4]", "z = reduce_max(x, axis = 2)"),
+                    MODEL("min_of", "x: f64[N, 3, 4]", "z = reduce_min(x, axis = [1, 2], keepdims = true)")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Movement, Gradients,
+    testing::Values(MODEL("reshape", "x: f64[N, 6]", "z = reshape(x, [N, 2, 3]) * reshape(x, [N, 2, 3])"),
+                    MODEL("expand", "x: f64[N, 1, 4]", "z = expand(x, [N, 3, 4])"),
+                    MODEL("transpose", "x: f64[N, 3, 4]", "z = transpose(x, [2, 0, 1])"),
+                    MODEL("slice", "x: f64[N, 5, 6]", "z = x[:, 1:4, 1:6:2]"),
+                    MODEL("slice_end", "x: f64[N, 7]", "z = x[:, -3:] * x[:, 2:5]"),
+                    MODEL("concat", "x: f64[N, 2, 3], y: f64[N, 4, 3]", "z = concat([x, y, x], axis = 1)"),
+                    MODEL("pad", "x: f64[N, 2, 3]", "z = pad(x, [[0, 1], [2, 0]], value = 2.0)"),
+                    MODEL("pad_reflect", "x: f64[N, 4, 5]", "z = pad(x, [[2, 1], [0, 3]], mode = \"reflect\")"),
+                    MODEL("pad_replicate", "x: f64[N, 4, 5]", "z = pad(x, [[2, 1], [0, 3]], mode = \"replicate\")"),
+                    MODEL("pad_circular", "x: f64[N, 4, 5]", "z = pad(x, [[2, 1], [0, 3]], mode = \"circular\")")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Norm, Gradients,
+    testing::Values(MODEL("softmax", "x: f64[N, 5]", "z = softmax(x)"), MODEL("softmax_middle", "x: f64[N, 4, 3]", "z = softmax(x, axis = 1)"),
+                    MODEL("log_softmax", "x: f64[N, 5]", "z = log_softmax(x)"),
+                    MODEL("layer_norm", "x: f64[N, 2, 6]", "z = layer_norm(x) as n"),
+                    MODEL("rms_norm", "x: f64[N, 2, 6]", "z = rms_norm(x) as n"),
+                    MODEL("group_norm", "x: f64[N, 4, 3, 2]", "z = group_norm(x, 2) as n"),
+                    MODEL("instance_norm", "x: f64[N, 2, 3, 3]", "z = instance_norm(x) as n"),
+                    MODEL("attention", "q: f64[N, 2, 3, 4], k: f64[N, 2, 5, 4], v: f64[N, 2, 5, 3]", "z = attention(q, k, v)"),
+                    MODEL("attention_causal", "q: f64[N, 2, 4, 3]", "z = attention(q, q, q, causal = true)"),
+                    MODEL("attention_mask", "q: f64[N, 2, 3, 4], k: f64[N, 2, 5, 4], m: f64[3, 5]", "z = attention(q, k, k, mask = m)")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Window, Gradients,
+    testing::Values(MODEL("max_pool2d", "x: f64[N, 3, 4, 6]", "z = max_pool2d(x, 2)"),
+                    MODEL("max_pool2d_overlapping", "x: f64[N, 2, 5, 6]", "z = max_pool2d(x, 3, stride = 2, padding = 1)"),
+                    MODEL("max_pool2d_dilated", "x: f64[N, 2, 6, 6]", "z = max_pool2d(x, 2, stride = 1, dilation = 2)"),
+                    MODEL("max_pool1d", "x: f64[N, 3, 7]", "z = max_pool1d(x, 3, stride = 2, ceil_mode = true)"),
+                    MODEL("max_pool3d", "x: f64[1, 2, 4, 4, 2]", "z = max_pool3d(x, 2)"),
+                    MODEL("avg_pool2d", "x: f64[N, 3, 4, 6]", "z = avg_pool2d(x, 2)"),
+                    MODEL("avg_pool2d_overlapping", "x: f64[N, 2, 5, 6]", "z = avg_pool2d(x, 3, stride = 2, padding = 1)"),
+                    MODEL("avg_pool2d_without_pads", "x: f64[N, 2, 5, 6]",
+                          "z = avg_pool2d(x, 3, stride = 2, padding = 1, count_include_pad = false, ceil_mode = true)"),
+                    MODEL("global_avg_pool", "x: f64[N, 2, 3, 4]", "z = adaptive_avg_pool2d(x, 1)")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
