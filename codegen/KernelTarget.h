@@ -22,6 +22,13 @@ struct KernelPlan {
   nn::Dim tasks = {};        ///< CPU: independent tasks of one step
   nn::Dim scratchBytes = {}; ///< CPU: scratch memory per thread
   std::optional<CudaLaunch> cuda;
+  /// CUDA: the kernel leaves its results in parts in a workspace, and another one, which runs behind it, puts them together.
+  struct Finish {
+    std::string symbol;
+    CudaLaunch launch;
+    nn::Dim workspaceElements = {}; ///< f32
+  };
+  std::optional<Finish> finish = {};
 };
 
 class KernelTarget {

@@ -60,6 +60,8 @@ private:
   LogicalResult addResultBuffers(func::FuncOp function, rt::EntryPoint &entry);
   LogicalResult addStep(nn::KernelOp kernel, rt::EntryPoint &entry);
   FailureOr<uint32_t> addKernel(nn::KernelOp kernel, bool isAligned);
+  LogicalResult setLaunch(Location loc, rt::Kernel &kernel, const CudaLaunch &launch);
+  LogicalResult addFinish(nn::KernelOp kernel, const KernelPlan::Finish &finish, rt::EntryPoint &entry);
   std::string uniqueSymbol(StringRef name);
 
   FailureOr<uint32_t> addBuffer(Location loc, rt::BufferKind kind, RankedTensorType type, StringRef name);
@@ -245,6 +247,33 @@ LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry
   step.flops = *flops;
   step.trafficBytes = *traffic;
   entry.steps.push_back(std::move(step));
+  return plans[*index].finish ? addFinish(kernel, *plans[*index].finish, entry) : success();
+}
+
+/// Makes the last step write to a workspace instead of its results, and adds one behind it that turns the workspace into them.
+LogicalResult ProgramBuilder::addFinish(nn::KernelOp kernel, const KernelPlan::Finish &finish, rt::EntryPoint &entry) {
+  rt::Step &parts = entry.steps.back();
+  FailureOr<rt::SizeExpr> elements = sizeExpr(kernel.getLoc(), finish.workspaceElements, "the size of a workspace");
+  FailureOr<rt::SizeExpr> bytes = sizeExpr(kernel.getLoc(), finish.workspaceElements * sizeBytesOf(DType::F32), "the size of a workspace");
+  if (failed(elements) || failed(bytes))
+    return failure();
+  rt::Buffer workspace;
+  workspace.dtype = DType::F32;
+  workspace.shape = {*elements};
+  workspace.sizeBytes = *bytes;
+  rt::BufferRef place{static_cast<uint32_t>(program.buffers.size()), 0};
+  program.buffers.push_back(std::move(workspace));
+
+  rt::Step last = parts;
+  auto firstResult = [](rt::Step &step) { return step.args.end() - step.resultCount; };
+  last.kernel = parts.kernel + 1; // as addKernel numbers them
+  last.args.insert(firstResult(last), place);
+  last.flops = 0;
+  last.trafficBytes = *bytes;
+  parts.args.erase(firstResult(parts), parts.args.end());
+  parts.args.push_back(place);
+  parts.resultCount = 1;
+  entry.steps.push_back(std::move(last));
   return success();
 }
 
@@ -269,21 +298,34 @@ FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel, bool isAligne
   };
   if (failed(set(entry.scratchBytes, plan->scratchBytes, "the scratch memory")))
     return failure();
-  if (plan->cuda) {
-    entry.cuda.emplace();
-    entry.cuda->threadsPerBlock = plan->cuda->threads;
-    entry.cuda->hasStatus = plan->cuda->hasStatus;
-    entry.cuda->wideIndex = plan->cuda->wideIndex;
-    if (failed(set(entry.cuda->gridX, plan->cuda->gridX, "the grid")) ||
-        failed(set(entry.cuda->gridY, plan->cuda->gridY, "the grid")) ||
-        failed(set(entry.cuda->gridZ, plan->cuda->gridZ, "the grid")))
-      return failure();
-  }
+  if (plan->cuda && failed(setLaunch(kernel.getLoc(), entry, *plan->cuda)))
+    return failure();
   uint32_t index = program.kernels.size();
-  program.kernels.push_back(std::move(entry));
+  program.kernels.push_back(entry);
   plans.push_back(*plan);
+  if (plan->finish) {
+    entry.symbol = plan->finish->symbol;
+    if (failed(setLaunch(kernel.getLoc(), entry, plan->finish->launch)))
+      return failure();
+    program.kernels.push_back(std::move(entry));
+    plans.emplace_back();
+  }
   kernelsByKey[key] = index;
   return index;
+}
+
+LogicalResult ProgramBuilder::setLaunch(Location loc, rt::Kernel &kernel, const CudaLaunch &launch) {
+  kernel.cuda = rt::CudaLaunch{launch.threads, 1, 1, 1, launch.hasStatus, launch.wideIndex};
+  for (auto [to, dim] : {std::pair(&kernel.cuda->gridX, launch.gridX), std::pair(&kernel.cuda->gridY, launch.gridY),
+                         std::pair(&kernel.cuda->gridZ, launch.gridZ)}) {
+    if (!dim)
+      continue;
+    FailureOr<rt::SizeExpr> expr = sizeExpr(loc, dim, "the grid");
+    if (failed(expr))
+      return failure();
+    *to = *expr;
+  }
+  return success();
 }
 
 std::string ProgramBuilder::uniqueSymbol(StringRef name) {

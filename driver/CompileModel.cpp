@@ -60,7 +60,8 @@ Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
 
   if (request.forCuda) {
     auto cuda =
-        compileCuda(*imported->module, request.gpuArchitectures, request.passes, readParameters);
+        compileCuda(*imported->module, request.gpuArchitectures, request.cudaOptions,
+                    request.passes, readParameters);
     if (parameterError)
       return *parameterError;
     if (!cuda)

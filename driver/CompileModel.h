@@ -19,6 +19,7 @@ struct CompileRequest {
   std::vector<std::string> cpus = {"native"}; ///< one variant each; none: no code for the CPU
   bool forCuda = false;
   std::vector<std::string> gpuArchitectures; ///< "sm_80": machine code ahead of time, for these
+  codegen::cuda::CudaOptions cudaOptions;
   unsigned optLevel = 3;
   WeightsOptions weights;
   PassOptions passes;

@@ -27,8 +27,8 @@ passes::Packing driver::packingFor(const codegen::CpuTarget &target) {
 }
 
 passes::Packing driver::cudaPacking() {
-  // One panel with all columns: a block takes the part of each row that it needs. Rows are whole vectors of 16 bytes.
-  return {1 << 20, 4};
+  // One panel with all columns: a block takes the part of each row that it needs. Rows are whole vectors of 16 bytes, of halves too.
+  return {1 << 20, 8};
 }
 
 Result<void> driver::runPasses(mlir::ModuleOp module, const passes::Packing &packing,
@@ -61,10 +61,11 @@ Result<codegen::CompiledKernels> driver::buildProgram(mlir::ModuleOp module,
   return std::move(*compiled);
 }
 
-Result<CudaProgram> driver::buildCudaProgram(mlir::ModuleOp module) {
+Result<CudaProgram> driver::buildCudaProgram(mlir::ModuleOp module,
+                                             const codegen::cuda::CudaOptions &options) {
   llvm::TimeTraceScope trace("program");
   DiagnosticText diagnostics(*module.getContext());
-  codegen::cuda::CudaKernels kernels(module);
+  codegen::cuda::CudaKernels kernels(module, options);
   auto program = codegen::buildProgram(module, kernels);
   if (failed(program))
     return diagnostics.take(ErrorKind::User, "a kernel could not be generated");
@@ -73,12 +74,13 @@ Result<CudaProgram> driver::buildCudaProgram(mlir::ModuleOp module) {
 
 Result<CudaCode> driver::compileCuda(mlir::ModuleOp imported,
                                      const std::vector<std::string> &architectures,
+                                     const codegen::cuda::CudaOptions &cudaOptions,
                                      const PassOptions &options,
                                      llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
   mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
   if (auto ran = runPasses(*module, cudaPacking(), options); !ran)
     return ran.error();
-  auto compiled = buildCudaProgram(*module);
+  auto compiled = buildCudaProgram(*module, cudaOptions);
   if (!compiled)
     return compiled.error();
   if (afterPasses)

@@ -45,7 +45,8 @@ struct CudaProgram {
   rt::Program program;
   std::vector<codegen::cuda::CudaSource> sources;
 };
-Result<CudaProgram> buildCudaProgram(mlir::ModuleOp module);
+Result<CudaProgram> buildCudaProgram(mlir::ModuleOp module,
+                                     const codegen::cuda::CudaOptions &options);
 /// The sizes in which CUDA kernels want weights packed.
 passes::Packing cudaPacking();
 
@@ -58,7 +59,7 @@ struct CudaCode {
 /// compileVariant. An environment error when there is no NVRTC for `architectures` ("sm_80"), a user
 /// error for one that it does not know.
 Result<CudaCode> compileCuda(mlir::ModuleOp imported, const std::vector<std::string> &architectures,
-                             const PassOptions &options,
+                             const codegen::cuda::CudaOptions &cudaOptions, const PassOptions &options,
                              llvm::function_ref<void(mlir::ModuleOp)> afterPasses);
 
 /// A module and the context that it lives in.

@@ -11,7 +11,7 @@ using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
 
 Contraction::Contraction(KernelCode &code, nn::AnchoredBody body) : code(code), body(body) {
-  code.reserve({"i", "u", "c", "g", "t", "k0", "stage", "thread", "sum", "left", "right"});
+  code.reserve({"i", "u", "c", "g", "t", "k0", "step", "stage", "next", "thread", "lane", "sum", "left", "right"});
 }
 
 Type Contraction::sumElement() const {
@@ -31,42 +31,73 @@ static int64_t typical(nn::Dim dim) {
   return nn::constantOf(dim.replace(map)).value_or(kTypical);
 }
 
+Arithmetic Contraction::arithmetic() const {
+  if (element.isF16() || element.isBF16())
+    return Arithmetic::Half;
+  if (!element.isF32() || code.options.fp32 == Fp32::Exact)
+    return Arithmetic::MultiplyAdd;
+  return code.options.fp32 == Fp32::Tf32 ? Arithmetic::Tf32 : Arithmetic::Tf32x3;
+}
+
+int64_t Contraction::vectorThatDivides(ArrayRef<nn::Dim> extents) const {
+  int64_t vector = arithmetic() == Arithmetic::Half ? 8 : 4;
+  for (nn::Dim extent : extents)
+    while (extent.getLargestKnownDivisor() % vector != 0)
+      vector /= 2;
+  return vector;
+}
+
 void Contraction::planWork() {
-  tile = planTile(typical(rows), typical(columns), typical(depth), typical(products), rowGroup);
+  bool maySplit = nn::constantOf(depth) && sumElement().isF32();
+  std::vector<TileShape> tiles =
+      rankTiles({typical(rows), typical(columns), typical(depth), typical(products), rowGroup, maySplit, arithmetic()});
+  tile = tiles[std::min<size_t>(code.options.tileRank, tiles.size() - 1)];
   storeVector = std::min(storeVector, tile.columnRun());
 }
 
 EmittedKernel Contraction::emit() {
   planWork();
-  std::string block = std::to_string(tile.rows) + " x " + std::to_string(tile.columns);
-  std::string thread = std::to_string(tile.threadRows) + " x " + std::to_string(tile.threadColumns);
+  auto area = [](int64_t rows, int64_t columns) { return std::to_string(rows) + " x " + std::to_string(columns); };
   code.note(formula);
-  code.note("a block computes " + block + " of the result as a matrix, a thread " + thread);
-  declareShared();
-  writeLoads();
-  writeFetch();
-  writeCommit();
-  writeMultiply();
-  storeTile();
+  code.note("a block computes " + area(tile.rows, tile.columns) + " of the result as a matrix, a " +
+            (tile.usesTensorCores ? "warp " + area(tile.warpRows(), tile.warpColumns()) + " on tensor cores"
+                                  : "thread " + area(tile.threadRows, tile.threadColumns)));
+  beginBlock();
+  writeRowValues();
+  if (tile.usesTensorCores) {
+    writeCopies();
+    writeTensorMultiply();
+  } else {
+    writeFetch();
+    writeCommit();
+    writeMultiply();
+  }
+  if (tile.parts > 1)
+    storeParts();
+  else
+    storeTile();
   CudaLaunch launch;
   launch.threads = tile.threads();
   launch.gridX = rows.ceilDiv(tile.rows);
   launch.gridY = columns.ceilDiv(tile.columns);
-  launch.gridZ = products;
-  return code.finish(launch);
+  launch.gridZ = products * tile.parts;
+  EmittedKernel emitted = code.finish(launch);
+  emitted.workspaceElements = rows * columns * products * tile.parts;
+  return emitted;
 }
 
-void Contraction::declareShared() {
+/// Shared memory, and where the block and the thread stand.
+void Contraction::beginBlock() {
   auto number = [](int64_t value) { return std::to_string(value); };
-  std::string type = storageType(element, code.wideIndex);
-  code.line("constexpr int kThreads = " + number(tile.threads()) + ";");
+  if (leftPlan().isPartial() || rightPlan().isPartial())
+    code.line("constexpr int kThreads = " + number(tile.threads()) + ";");
   code.line("constexpr int kBlockRows = " + number(tile.rows) + ", kBlockColumns = " + number(tile.columns) +
-            ", kBlockDepth = " + number(tile.depth) + ";");
-  code.line("constexpr int kRows = " + number(tile.threadRows) + ", kColumns = " + number(tile.threadColumns) + ";");
-  // Rows are padded, or the threads of a warp would write to the same bank.
-  code.line("__shared__ __align__(16) " + sumType() + " " + leftName + "_tile[2][kBlockDepth][kBlockRows + 4];");
-  code.line("__shared__ __align__(16) " + sumType() + " " + rightName + "_tile[2][kBlockDepth][kBlockColumns" +
-            (rightAlongDepth ? " + 4" : "") + "];");
+            ", kBlockDepth = " + number(tile.depth) + (tile.usesTensorCores ? ", kStages = " + number(tile.stages) : "") + ";");
+  code.line("constexpr int kRows = " + number(tile.threadRows) + ", kColumns = " + number(tile.threadColumns) + "; // sums of a thread");
+  if (tile.usesTensorCores)
+    declareTensorTiles();
+  else
+    declarePlainTiles();
   code.blank();
   code.line("const int thread = threadIdx.x;");
   firstRow = code.mul(code.index("(" + code.indexType() + ")blockIdx.x"), code.size(tile.rows));
@@ -75,35 +106,108 @@ void Contraction::declareShared() {
                     ? code.size(0)
                     : code.mul(code.index("(" + code.indexType() + ")blockIdx.y"), code.size(tile.columns));
   code.declare(firstColumn, "first_column");
-  int64_t threadsAcross = tile.columns / tile.threadColumns;
-  threadRow = code.mul(code.div(code.index("thread"), code.size(threadsAcross)), code.size(tile.threadRows));
-  code.declare(threadRow, "thread_row");
-  threadColumn = code.mul(code.rem(code.index("thread"), code.size(threadsAcross)), code.size(tile.columnRun()));
-  code.declare(threadColumn, "thread_column");
-  beginProduct(nn::constantOf(products) == 1 ? code.size(0) : code.index("(" + code.indexType() + ")blockIdx.z"));
+  if (tile.usesTensorCores)
+    placeLane();
+  else
+    placeThread();
+  Value z = code.index("(" + code.indexType() + ")blockIdx.z");
+  depthEnd = code.print(code.dim(depth));
+  product = nn::constantOf(products) == 1 ? code.size(0) : code.div(z, code.size(tile.parts));
+  if (tile.parts > 1) {
+    code.workspace = KernelCode::Workspace::Written;
+    code.note("each of " + Twine(tile.parts) + " parts of the depth has blocks of its own; another kernel adds up their sums");
+    part = nn::constantOf(products) == 1 ? z : code.rem(z, code.size(tile.parts));
+    code.declare(part, "part");
+    int64_t length = tile.depthOfPart(*nn::constantOf(depth));
+    Value begin = code.mul(part, code.size(length));
+    depthBegin = code.declare(begin, "k_begin");
+    depthEnd = code.declare(code.min(code.add(begin, code.size(length)), code.dim(depth)), "k_end");
+  }
+  beginProduct();
 }
 
-namespace {
+Value Contraction::sumAt(StringRef row, Value column) {
+  Value at = storeVector > 1 ? code.add(column, code.index(KernelCode::kLane)) : column;
+  return code.atom(sumElement(), "sum[" + row + "][" + code.print(at) + "]");
+}
 
-/// How a slice of `along` x `across` elements is loaded: units of `vector` neighbours along `along`, one after another to the threads.
-struct LoadPlan {
-  LoadPlan(int64_t along, int64_t across, int64_t vector, int64_t threads)
-      : vector(vector), unitsAlong(along / vector), units(unitsAlong * across), threads(threads),
-        perThread((units + threads - 1) / threads) {}
-  int64_t vector, unitsAlong, units, threads, perThread;
-  /// Positions along do not depend on the number of the load.
-  bool isRegular() const { return threads % unitsAlong == 0; }
-  bool isPartial() const { return units % threads != 0; }
-};
+/// Elements of the workspace are ordered [part][product][row][column].
+Value Contraction::placeInParts(Value part, Value row, Value column) {
+  Value matrix = code.add(code.mul(part, code.dim(products)), product);
+  return code.add(code.mul(code.add(code.mul(matrix, code.dim(rows)), row), code.dim(columns)), column);
+}
 
-struct LoadPlace {
-  Value along, across;
-};
+void Contraction::storeParts() {
+  storeVector = columns.getLargestKnownDivisor() % 4 == 0 ? std::min<int64_t>(tile.columnRun(), 4) : 1;
+  code.line("#pragma unroll");
+  code.open("for (int i = 0; i < kRows; ++i)");
+  Value row = rowOf(code.index("i"));
+  code.declare(row, "row");
+  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
+    code.line("if (row >= " + code.print(code.dim(rows)) + ")");
+    code.line("  break;");
+  }
+  forColumns([&](Value column, Value sumColumn) {
+    storeColumns(sumElement(), {"parts", {}, {}}, placeInParts(part, row, column), [&] { return sumAt("i", sumColumn); });
+  });
+  code.close();
+}
 
-} // namespace
+EmittedKernel Contraction::emitSum(int64_t parts) {
+  constexpr int64_t kThreads = 256;
+  code.workspace = KernelCode::Workspace::Read;
+  code.note(formula);
+  code.note("adds up the " + Twine(parts) + " parts of every sum; a thread " + Twine(rowGroup) + " x " + Twine(storeVector));
+  tile = {rowGroup, storeVector, 1, rowGroup, storeVector};
+  nn::Dim across = columns.floorDiv(storeVector), threads = rows.floorDiv(rowGroup) * across;
+  code.line("constexpr int kParts = " + Twine(parts) + ", kRows = " + Twine(rowGroup) + ", kColumns = " + Twine(storeVector) + ";");
+  Value thread = code.index("thread");
+  code.line("const " + code.indexType() + " thread = (" + code.indexType() + ")blockIdx.x * blockDim.x + threadIdx.x;");
+  code.line("if (thread >= " + code.print(code.dim(threads)) + ")");
+  code.line("  return;");
+  firstRow = firstColumn = code.size(0);
+  threadRow = code.mul(code.div(thread, code.dim(across)), code.size(rowGroup));
+  code.declare(threadRow, "first_row");
+  threadColumn = code.mul(code.rem(thread, code.dim(across)), code.size(storeVector));
+  code.declare(threadColumn, "first_column");
+  product = nn::constantOf(products) == 1 ? code.size(0) : code.index("(" + code.indexType() + ")blockIdx.z");
+  beginProduct();
+  code.line("float sum[kRows][kColumns] = {};");
+  code.open("for (int part = 0; part < kParts; ++part)");
+  code.line("#pragma unroll");
+  code.open("for (int i = 0; i < kRows; ++i)");
+  Value place = placeInParts(code.index("part"), code.add(threadRow, code.index("i")), threadColumn);
+  code.line("const auto part_v = load<kColumns>(parts + " + code.print(place) + ");");
+  code.line("#pragma unroll");
+  code.line("for (int c = 0; c < kColumns; ++c)");
+  code.line("  sum[i][c] += part_v.at[c];");
+  code.close();
+  code.close();
+  code.blank();
+  storeTile();
+  CudaLaunch launch;
+  launch.threads = kThreads;
+  launch.gridX = threads.ceilDiv(kThreads);
+  launch.gridZ = products;
+  return code.finish(launch);
+}
 
-/// Place of load `u` of the thread within its slice.
-static LoadPlace placeOf(KernelCode &code, const LoadPlan &plan, Value u) {
+void Contraction::declarePlainTiles() {
+  // Rows are padded, or the threads of a warp would write to the same bank.
+  code.line("__shared__ __align__(16) " + sumType() + " " + leftName + "_tile[2][kBlockDepth][kBlockRows + 4];");
+  code.line("__shared__ __align__(16) " + sumType() + " " + rightName + "_tile[2][kBlockDepth][kBlockColumns" +
+            (rightAlongDepth ? " + 4" : "") + "];");
+}
+
+void Contraction::placeThread() {
+  Value thread = code.index("thread"), threadsAcross = code.size(tile.columns / tile.threadColumns);
+  threadRow = code.mul(code.div(thread, threadsAcross), code.size(tile.threadRows));
+  code.declare(threadRow, "thread_row");
+  threadColumn = code.mul(code.rem(thread, threadsAcross), code.size(tile.columnRun()));
+  code.declare(threadColumn, "thread_column");
+}
+
+LoadPlace cuda::placeOf(KernelCode &code, const LoadPlan &plan, Value u) {
   Value thread = code.index("thread"), unitsAlong = code.size(plan.unitsAlong);
   if (plan.isRegular()) {
     Value across = code.div(thread, unitsAlong);
@@ -115,22 +219,14 @@ static LoadPlace placeOf(KernelCode &code, const LoadPlan &plan, Value u) {
   return {code.mul(code.rem(unit, unitsAlong), code.size(plan.vector)), code.div(unit, unitsAlong)};
 }
 
-static LoadPlan leftPlan(const TileShape &tile, int64_t vector) {
-  return LoadPlan(tile.depth, tile.rows, vector, tile.threads());
-}
-static LoadPlan rightPlan(const TileShape &tile, int64_t vector, bool alongDepth) {
-  return alongDepth ? LoadPlan(tile.depth, tile.columns, vector, tile.threads())
-                    : LoadPlan(tile.columns, tile.depth, vector, tile.threads());
-}
-
 /// What a thread knows of the rows that it loads, before the loop over the depth.
-void Contraction::writeLoads() {
-  LoadPlan plan = leftPlan(tile, leftVector);
+void Contraction::writeRowValues() {
+  LoadPlan plan = leftPlan();
   std::string count = std::to_string(plan.perThread);
   code.blank();
   code.line("// The rows of " + leftName + " that this thread loads.");
   Value u = code.index("u");
-  Value row = code.add(firstRow, placeOf(code, plan, u).across);
+  Value row = code.add(firstRow, rowInBlock(placeOf(code, plan, u).across));
   Value isRow = code.less(row, code.dim(rows));
   Value clipped = code.min(row, code.sub(code.dim(rows), code.size(1)));
   SmallVector<std::pair<std::string, Value>> values;
@@ -151,6 +247,42 @@ void Contraction::writeLoads() {
     arrays.push_back({name, code.atom(value.getType(), name + "[u]")});
 }
 
+/// An element, or vector, of the slice at depth `k0`.
+Contraction::Source Contraction::leftAt(LoadPlace place) {
+  Value k = code.add(code.index("k0"), place.along);
+  code.declare(k, "k");
+  SmallVector<Value> values;
+  Value isRow;
+  for (auto &[name, value] : arrays)
+    if (name == "is_row")
+      isRow = value;
+    else
+      values.push_back(value);
+  Source source = leftSource(k, values);
+  source.isInside = both(both(isRow, isDepth(k)), source.isInside);
+  return source;
+}
+
+Contraction::Source Contraction::rightAt(LoadPlace place) {
+  Value k = code.add(code.index("k0"), rightAlongDepth ? place.along : place.across);
+  Value column = code.add(firstColumn, rightAlongDepth ? place.across : place.along);
+  code.declare(k, "k");
+  bool columnsWhole = nn::constantOf(columns) && *nn::constantOf(columns) % tile.columns == 0;
+  Value isColumn = columnsWhole ? Value() : code.less(column, code.dim(columns));
+  Source source = rightSource(k, column);
+  source.isInside = both(both(isDepth(k), isColumn), source.isInside);
+  return source;
+}
+
+/// Null where no slice reaches beyond the depth.
+Value Contraction::isDepth(Value k) {
+  bool endsWhole = nn::constantOf(depth) && *nn::constantOf(depth) % tile.depth == 0;
+  return endsWhole ? Value() : code.less(k, code.dim(depth));
+}
+
+/// Both conditions hold; null is always true.
+Value Contraction::both(Value a, Value b) { return a && b ? arith::AndIOp::create(code, a, b).getResult() : a ? a : b; }
+
 /// The lambda that loads the slice at depth `k0` into registers.
 void Contraction::writeFetch() {
   std::string type = storageType(element, code.wideIndex);
@@ -164,44 +296,18 @@ void Contraction::writeFetch() {
     if (source.isInside)
       loaded = code.print(source.isInside) + " ? " + loaded + " : Vector<" + type + ", " + vector + ">{}";
     if (plan.isPartial())
-      code.line("if (thread + u * kThreads < " + Twine(plan.units) + ")");
+      code.line("if (" + plan.guard() + ")");
     code.line((plan.isPartial() ? "  " : "") + name + "_next[u] = " + loaded + ";");
     code.close();
   };
-  LoadPlan left = leftPlan(tile, leftVector), right = rightPlan(tile, rightVector, rightAlongDepth);
+  LoadPlan left = leftPlan(), right = rightPlan();
   code.blank();
   code.line("// Loads the slice that begins at depth k0; what lies outside is zero.");
   code.line("Vector<" + type + ", " + Twine(left.vector) + "> " + leftName + "_next[" + Twine(left.perThread) + "];");
   code.line("Vector<" + type + ", " + Twine(right.vector) + "> " + rightName + "_next[" + Twine(right.perThread) + "];");
   code.open("auto fetch = [&](const " + code.indexType() + " k0)");
-  Value k0 = code.index("k0");
-  auto both = [&](Value a, Value b) { return a && b ? arith::AndIOp::create(code, a, b).getResult() : a ? a : b; };
-  bool endsWhole = nn::constantOf(depth) && *nn::constantOf(depth) % tile.depth == 0;
-  auto isDepth = [&](Value k) { return endsWhole ? Value() : code.less(k, code.dim(depth)); };
-  writeSide(leftName, left, [&](LoadPlace place) {
-    Value k = code.add(k0, place.along);
-    code.declare(k, "k");
-    SmallVector<Value> values;
-    Value isRow;
-    for (auto &[name, value] : arrays)
-      if (name == "is_row")
-        isRow = value;
-      else
-        values.push_back(value);
-    Source source = leftSource(k, values);
-    source.isInside = both(both(isRow, isDepth(k)), source.isInside);
-    return source;
-  });
-  bool columnsWhole = nn::constantOf(columns) && *nn::constantOf(columns) % tile.columns == 0;
-  writeSide(rightName, right, [&](LoadPlace place) {
-    Value k = code.add(k0, rightAlongDepth ? place.along : place.across);
-    Value column = code.add(firstColumn, rightAlongDepth ? place.across : place.along);
-    code.declare(k, "k");
-    Value isColumn = columnsWhole ? Value() : code.less(column, code.dim(columns));
-    Source source = rightSource(k, column);
-    source.isInside = both(both(isDepth(k), isColumn), source.isInside);
-    return source;
-  });
+  writeSide(leftName, left, [&](LoadPlace place) { return leftAt(place); });
+  writeSide(rightName, right, [&](LoadPlace place) { return rightAt(place); });
   code.close(";");
 }
 
@@ -213,7 +319,7 @@ void Contraction::writeCommit() {
     code.open("for (int u = 0; u < " + Twine(plan.perThread) + "; ++u)");
     LoadPlace place = placeOf(code, plan, code.index("u"));
     std::string along = code.print(place.along), across = code.print(place.across);
-    std::string guard = plan.isPartial() ? "if (thread + u * kThreads < " + std::to_string(plan.units) + ") " : "";
+    std::string guard = plan.isPartial() ? "if (" + plan.guard() + ") " : "";
     std::string value = convert + name.str() + "_next[u].at[j]" + (convert.empty() ? "" : ")");
     std::string j = plan.vector == 1 ? "" : along == "0" ? "j" : along + " + j";
     if (plan.vector == 1) {
@@ -233,20 +339,20 @@ void Contraction::writeCommit() {
   code.blank();
   code.line("// Puts the loaded slice into shared memory, a row for each step of the depth.");
   code.open("auto commit = [&](const int stage)");
-  writeSide(leftName, leftPlan(tile, leftVector), true);
-  writeSide(rightName, rightPlan(tile, rightVector, rightAlongDepth), rightAlongDepth);
+  writeSide(leftName, leftPlan(), true);
+  writeSide(rightName, rightPlan(), rightAlongDepth);
   code.close(";");
 }
 
 void Contraction::writeMultiply() {
-  std::string end = code.print(code.dim(depth));
+  const std::string &end = depthEnd;
   int64_t run = tile.columnRun(), runs = tile.threadColumns / run;
   code.blank();
   code.line(sumType() + " sum[kRows][kColumns] = {};");
-  code.line("fetch(0);");
+  code.line("fetch(" + depthBegin + ");");
   code.line("commit(0);");
   code.line("__syncthreads();");
-  code.open("for (" + code.indexType() + " k0 = 0, stage = 0; k0 < " + end + "; k0 += kBlockDepth, stage ^= 1)");
+  code.open("for (" + code.indexType() + " k0 = " + depthBegin + ", stage = 0; k0 < " + end + "; k0 += kBlockDepth, stage ^= 1)");
   code.line("const bool has_next = k0 + kBlockDepth < " + end + ";");
   code.line("if (has_next)");
   code.line("  fetch(k0 + kBlockDepth);");
@@ -325,10 +431,14 @@ void Contraction::nameChainOperands(const nn::Chain &chain, RankedTensorType spa
   }
 }
 
-Value Contraction::rowOf(Value i) { return code.add(code.add(firstRow, threadRow), i); }
+Value Contraction::rowOf(Value i) {
+  // With pool windows a lane's rows lie side by side; see rowInBlock.
+  int64_t step = tile.usesTensorCores && rowGroup == 1 ? 8 : 1;
+  return code.add(code.add(firstRow, threadRow), code.mul(i, code.size(step)));
+}
 
 void Contraction::forColumns(function_ref<void(Value, Value)> body) {
-  int64_t run = tile.columnRun(), runs = tile.threadColumns / run;
+  int64_t stores = tile.threadColumns / storeVector, perRun = tile.columnRun() / storeVector;
   bool isWhole = nn::constantOf(columns) && *nn::constantOf(columns) % tile.columns == 0;
   auto guarded = [&](Value column, Value sumColumn) {
     if (!isWhole)
@@ -338,25 +448,17 @@ void Contraction::forColumns(function_ref<void(Value, Value)> body) {
       code.close();
   };
   Value begin = code.add(firstColumn, threadColumn);
-  // A run is stored at once, or column by column.
-  if (storeVector == run) {
-    if (runs == 1)
-      return guarded(begin, code.size(0));
-    code.line("#pragma unroll");
-    code.open("for (int g = 0; g < " + Twine(runs) + "; ++g)");
-    Value column = code.add(begin, code.mul(code.index("g"), code.size(tile.columns / runs)));
-    code.declare(column, "column");
-    guarded(column, code.mul(code.index("g"), code.size(run)));
-    code.close();
-    return;
-  }
+  if (stores == 1)
+    return guarded(begin, code.size(0));
+  std::string name = storeVector == 1 ? "c" : "g";
   code.line("#pragma unroll");
-  code.open("for (int c = 0; c < kColumns; ++c)");
-  Value c = code.index("c");
-  Value place = runs == 1 ? c
-                          : code.add(code.mul(code.div(c, code.size(run)), code.size(tile.columns / runs)), code.rem(c, code.size(run)));
-  Value column = code.add(begin, place);
+  code.open("for (int " + name + " = 0; " + name + " < " + (storeVector == 1 ? "kColumns" : Twine(stores)) + "; ++" + name + ")");
+  Value number = code.index(name), inRun = code.mul(number, code.size(storeVector));
+  if (stores > perRun)
+    inRun = code.add(code.mul(code.div(number, code.size(perRun)), code.size(tile.columnStep())),
+                     code.mul(code.rem(number, code.size(perRun)), code.size(storeVector)));
+  Value column = code.add(begin, inRun);
   code.declare(column, "column");
-  guarded(column, c);
+  guarded(column, code.mul(number, code.size(storeVector)));
   code.close();
 }

@@ -1,34 +1,28 @@
 // The frame of contraction kernels: a block computes a tile of rows x columns of a matrix product, a thread a small tile of that in
-// registers. Slices of both operands, kBlockDepth deep, go through shared memory in two stages, so that the next slice is on its
-// way from memory while the current one is multiplied. Conv.cpp and Matmul.cpp say where rows and columns lie and what becomes of
-// a result.
+// registers. Slices of both operands, kBlockDepth deep, go through shared memory in several stages, so that the next slice is on
+// its way from memory while the current one is multiplied. Conv.cpp and Matmul.cpp say where rows and columns lie and what becomes
+// of a result; Contraction.cpp multiplies with the threads' own multiply-adds, TensorTiles.cpp on tensor cores.
+//
+// A kernel's text, launch and shared memory are the same for every device: where one has no instruction for something,
+// device/nncc_device.cuh does it in another way. So a source can travel in a model without naming an architecture.
 #pragma once
 
 #include "codegen/cuda/EmitKernel.h"
+#include "codegen/cuda/LoadPlan.h"
+#include "codegen/cuda/TilePlan.h"
 
 namespace nncc::codegen::cuda {
-
-/// How the work is cut. Each number divides what it must: see planTile.
-struct TileShape {
-  int64_t rows, columns, depth;      ///< of a block's slice
-  int64_t threadRows, threadColumns; ///< of a thread's tile
-  /// Columns of a thread that lie side by side: what one store of 16 bytes takes.
-  int64_t columnRun() const { return std::min<int64_t>(threadColumns, 4); }
-  int64_t threads() const { return rows / threadRows * (columns / threadColumns); }
-};
-
-/// The tile for a product of `rows` x `depth` by `depth` x `columns`, `count` of them; rows must come in whole groups of `group` per
-/// thread. Picks the candidate that an analytic model of a GPU (multiply-adds, shared memory and L2 traffic, waves of blocks)
-/// expects to be fastest.
-TileShape planTile(int64_t rows, int64_t columns, int64_t depth, int64_t count, int64_t group);
 
 class Contraction {
 public:
   Contraction(KernelCode &code, nn::AnchoredBody body);
   virtual ~Contraction() = default;
 
-  /// Writes the whole kernel.
+  /// Writes the whole kernel, or the one that leaves parts of the sums in a workspace.
   EmittedKernel emit();
+  /// Writes the kernel behind that, which adds up the parts.
+  EmittedKernel emitSum(int64_t parts);
+  int64_t parts() const { return tile.parts; }
 
 protected:
   //===--------------------------------------------------------------------===//
@@ -40,14 +34,17 @@ protected:
   int64_t rowGroup = 1;         ///< rows that one thread must hold together: a pool's window
   mlir::Type element;           ///< of both operands
   std::string leftName, rightName;
-  int64_t leftVector = 1;       ///< elements of a row of the left operand that are loaded at once, along the depth
+  int64_t leftVector = 1;       ///< elements of the left operand that are loaded at once, along the depth
   int64_t rightVector = 1;      ///< elements of the right operand that are loaded at once, along `rightAlong`
   bool rightAlongDepth = false; ///< neighbours in memory lie along the depth, not along the columns
   int64_t storeVector = 1;      ///< columns that are stored at once
   std::string formula;          ///< for the comment
 
-  /// Writes what holds for the whole block; `product` is blockIdx.z.
-  virtual void beginProduct(mlir::Value product) = 0;
+  mlir::Value product; ///< the one at hand
+  /// The thread's sum, as a value: of the column at hand in a run that begins at `column`.
+  mlir::Value sumAt(llvm::StringRef row, mlir::Value column);
+  /// Writes what holds for the whole block.
+  virtual void beginProduct() = 0;
   /// Declares arrays with an entry for each row that a thread loads: name and the value for `row`. Rows beyond the last are
   /// clipped to it.
   virtual llvm::SmallVector<std::pair<std::string, mlir::Value>> rowValues(mlir::Value row) = 0;
@@ -65,12 +62,17 @@ protected:
   /// Writes the results of the thread's tile; `sum(i, c)` names the sum of its row i and column c.
   virtual void storeTile() = 0;
 
+  /// How the elements are multiplied.
+  Arithmetic arithmetic() const;
+  /// As many elements as can be moved at once where all of `extents` are multiples of them.
+  int64_t vectorThatDivides(llvm::ArrayRef<nn::Dim> extents) const;
+
   std::string sumType() const;
   mlir::Type sumElement() const;
-  /// The thread's row i in the product; i is a constant or a loop's variable. Its column group g begins at groupColumn(g).
+  /// The thread's row i in the product; i is a constant or a loop's variable.
   mlir::Value rowOf(mlir::Value i);
-  /// Runs `body(firstColumn)` for each run of `storeVector` columns of the thread, with the loop variable `g` for the run, behind
-  /// the check that they exist.
+  /// Runs `body` for each run of `storeVector` columns of the thread behind the check that they exist: with the first of them in
+  /// the product and among the thread's sums.
   void forColumns(llvm::function_ref<void(mlir::Value firstColumn, mlir::Value sumColumn)> body);
 
   /// `chain` on `root` for row `row` and column `channel` of a matrix whose memory holds `space`, its channels innermost. With
@@ -87,14 +89,65 @@ protected:
 
 private:
   void planWork();
-  void declareShared();
-  void writeLoads();
+  void beginBlock();
+  void storeParts();
+  mlir::Value placeInParts(mlir::Value part, mlir::Value row, mlir::Value column);
+  void writeRowValues();
+  Source leftAt(LoadPlace place);
+  Source rightAt(LoadPlace place);
+  mlir::Value isDepth(mlir::Value k);
+  mlir::Value both(mlir::Value a, mlir::Value b);
+  /// The row of the product, from the block's first, that row `across` of the slice in shared memory holds.
+  mlir::Value rowInBlock(mlir::Value across);
+  LoadPlan leftPlan() const { return LoadPlan(tile.depth, tile.rows, leftVector, tile.threads()); }
+  LoadPlan rightPlan() const {
+    return rightAlongDepth ? LoadPlan(tile.depth, tile.columns, rightVector, tile.threads())
+                           : LoadPlan(tile.columns, tile.depth, rightVector, tile.threads());
+  }
+
+  // Multiply-adds of the threads.
+  void declarePlainTiles();
+  void placeThread();
   void writeFetch();
   void writeCommit();
   void writeMultiply();
 
+  // Tensor cores.
+  void declareTensorTiles();
+  void placeLane();
+  void declareLaneRow();
+  void writeCopies();
+  void writeTensorMultiply();
+  void writeStep();
+  std::string tileAt(llvm::StringRef name, bool alongDepth, mlir::Value row, mlir::Value column);
+
+  mlir::Value part;
+  std::string depthBegin = "0", depthEnd; ///< of the block's part
   mlir::Value firstRow, firstColumn, threadRow, threadColumn;
+  mlir::Value warpRow, warpColumn; ///< on tensor cores
+  /// What a lane adds to a place in a slice to get the row that it shows load_matrices.
+  struct LanePlace {
+    mlir::Value across, along;
+  };
+  LanePlace leftLane, rightLane;
   llvm::SmallVector<std::pair<std::string, mlir::Value>> arrays;
 };
+
+/// Writes the kernel of a contraction, or two.
+template <class Code>
+llvm::FailureOr<EmittedKernel> emitContraction(KernelCode &code, const nn::AnchoredBody &body, bool isAligned) {
+  Code contraction(code, body, isAligned);
+  if (failed(contraction.plan()))
+    return mlir::failure();
+  EmittedKernel emitted = contraction.emit();
+  if (contraction.parts() == 1)
+    return emitted;
+  std::unique_ptr<KernelCode> finisher = code.finisher();
+  Code sum(*finisher, body, isAligned);
+  if (failed(sum.plan()))
+    return mlir::failure();
+  emitted.finish.push_back(sum.emitSum(contraction.parts()));
+  return emitted;
+}
 
 } // namespace nncc::codegen::cuda

@@ -30,7 +30,7 @@ public:
   LogicalResult plan();
 
 protected:
-  void beginProduct(Value product) override;
+  void beginProduct() override;
   SmallVector<std::pair<std::string, Value>> rowValues(Value row) override;
   Source leftSource(Value depth, ArrayRef<Value> rowValues) override;
   Source rightSource(Value depth, Value column) override;
@@ -46,6 +46,11 @@ private:
   void declareNames(const Position &position);
   LogicalResult planPool();
   void planVectors();
+  /// Columns of the packed weight, some of which may be padding.
+  int64_t panelWidth() {
+    nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(conv.weightType().getEncoding()).getPack();
+    return pack.extent(pack.loopCount() - 1);
+  }
   Value naturalRow(const Position &position);
   /// The mean divides by the positions for which this holds.
   Value isCounted(nn::AvgPoolOp pool, const Position &position);
@@ -128,24 +133,23 @@ LogicalResult ConvCode::planPool() {
 }
 
 void ConvCode::planVectors() {
-  constexpr int64_t kVector = 4;
-  auto isMultiple = [](nn::Dim dim) { return dim.getLargestKnownDivisor() % kVector == 0; };
-  auto allButChannel = [&](const nn::StridedView &view) {
-    bool all = isMultiple(view.offset) && nn::constantOf(view.strides[1]) == 1;
-    for (auto [dim, stride] : llvm::enumerate(view.strides))
-      all &= dim == 1 || isMultiple(stride);
-    return all;
-  };
   if (!isAligned)
     return;
-  if (geometry.groupChannels % kVector == 0 && allButChannel(*input))
-    leftVector = kVector;
-  rightVector = kVector;
-  if (geometry.groupOutputs % kVector == 0 && allButChannel(nn::storedView(code.kernel, 0)))
-    storeVector = kVector;
+  auto allButChannel = [&](const nn::StridedView &view, int64_t channels) {
+    if (nn::constantOf(view.strides[1]) != 1)
+      return int64_t(1);
+    SmallVector<nn::Dim> multiples{view.offset, geometry.constant(channels)};
+    for (auto [dim, stride] : llvm::enumerate(view.strides))
+      if (dim != 1)
+        multiples.push_back(stride);
+    return vectorThatDivides(multiples);
+  };
+  leftVector = allButChannel(*input, geometry.groupChannels);
+  rightVector = vectorThatDivides({geometry.constant(panelWidth())});
+  storeVector = allButChannel(nn::storedView(code.kernel, 0), geometry.groupOutputs);
 }
 
-void ConvCode::beginProduct(Value product) {
+void ConvCode::beginProduct() {
   group = product;
   if (geometry.groups > 1)
     code.declare(group, "group");
@@ -255,8 +259,7 @@ Contraction::Source ConvCode::leftSource(Value depth, ArrayRef<Value> rowValues)
 }
 
 Contraction::Source ConvCode::rightSource(Value depth, Value column) {
-  nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(conv.weightType().getEncoding()).getPack();
-  Value width = code.size(pack.extent(pack.loopCount() - 1));
+  Value width = code.size(panelWidth());
   Value row = code.add(code.mul(group, code.dim(this->depth)), depth);
   return {{}, code.pointerOf(conv.getWeight()), code.add(code.mul(row, width), column)};
 }
@@ -278,8 +281,7 @@ void ConvCode::storeTile() {
     Value place = code.add(code.add(result.offset, code.mul(row, result.strides.back())), channel);
     storeColumns(stored, result, place, [&] {
       code.lanes = storeVector;
-      std::string sum = "sum[i][" + code.print(storeVector > 1 ? code.add(sumColumn, code.index("j")) : sumColumn) + "]";
-      Value root = code.atom(sumElement(), sum);
+      Value root = sumAt("i", sumColumn);
       if (conv.getBias())
         root = arith::AddFOp::create(code, root, code.readMemory(element, code.pointerOf(conv.getBias()), channel, 0));
       return applyChain(body.epilogue, conv.resultType(), 1, root, row, channel);
@@ -323,7 +325,7 @@ void ConvCode::storePooled() {
     // Read element by element: the operands of a chain before a pool lie at another place for every row.
     code.lanes = 1;
     Value own = code.add(channel, code.index("j"));
-    Value root = code.atom(sumElement(), "sum[i + t][" + code.print(code.add(sumColumn, code.index("j"))) + "]");
+    Value root = sumAt("i + t", sumColumn);
     if (conv.getBias())
       root = arith::AddFOp::create(code, root, code.readMemory(element, code.pointerOf(conv.getBias()), own));
     Value value = applyChain(body.epilogue, conv.resultType(), 1, root, naturalRow(position), own);
@@ -347,8 +349,5 @@ FailureOr<EmittedKernel> cuda::emitConv(KernelCode &code, bool isAligned) {
   FailureOr<nn::AnchoredBody> body = nn::readAnchoredBody(code.kernel);
   if (failed(body))
     return code.kernel.emitOpError("is not a convolution with an elementwise epilogue and one pool");
-  ConvCode conv(code, *body, isAligned);
-  if (failed(conv.plan()))
-    return failure();
-  return conv.emit();
+  return emitContraction<ConvCode>(code, *body, isAligned);
 }

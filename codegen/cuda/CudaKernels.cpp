@@ -18,12 +18,16 @@ static constexpr char kDeviceHeader[] =
 StringRef cuda::deviceHeader() { return kDeviceHeader; }
 
 FailureOr<KernelPlan> CudaKernels::emit(nn::KernelOp kernel, StringRef symbol, bool isAligned) {
-  FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, model, isAligned);
+  FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, model, isAligned, options);
   if (failed(code))
     return failure();
   sources.push_back({symbol.str(), std::move(code->source)});
   KernelPlan plan;
   plan.cuda = code->launch;
+  for (EmittedKernel &finish : code->finish) {
+    plan.finish = {finish.symbol, finish.launch, code->workspaceElements};
+    sources.push_back({finish.symbol, std::move(finish.source)});
+  }
   return plan;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/KernelTarget.h"
+#include "codegen/cuda/CudaOptions.h"
 #include "runtime/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -21,7 +22,7 @@ struct CudaSource {
 /// A KernelTarget that keeps the source of every kernel, in the order of the Program's kernels.
 class CudaKernels : public KernelTarget {
 public:
-  explicit CudaKernels(mlir::ModuleOp model) : model(model) {}
+  CudaKernels(mlir::ModuleOp model, const CudaOptions &options) : model(model), options(options) {}
 
   llvm::FailureOr<KernelPlan> emit(nn::KernelOp kernel, llvm::StringRef symbol, bool isAligned) override;
   /// C++ has functions of its own named pow and floor.
@@ -33,6 +34,7 @@ public:
 
 private:
   mlir::ModuleOp model; ///< carries the nn.dims list
+  CudaOptions options;
 };
 
 /// All kernels of a program as one self-contained file, in the order in which they run, for nvcc, clang or a reader.

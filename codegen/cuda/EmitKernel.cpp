@@ -9,13 +9,14 @@ using namespace nncc;
 using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
 
-FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol, ModuleOp module, bool isAligned) {
-  KernelCode code(kernel, symbol, module);
+FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol, ModuleOp module, bool isAligned,
+                                          const CudaOptions &options) {
+  KernelCode code(kernel, symbol, module, options);
   auto emitOnDemand = [&]() -> FailureOr<EmittedKernel> {
     FailureOr<EmittedKernel> emitted = emitElementwise(code, isAligned);
     if (failed(emitted) || !code.hasConditionalVector())
       return emitted;
-    KernelCode again(kernel, symbol, module);
+    KernelCode again(kernel, symbol, module, options);
     return emitElementwise(again, /*isAligned=*/false);
   };
   Operation *anchor = nn::anchorOf(kernel);

@@ -8,7 +8,8 @@ namespace nncc::codegen::cuda {
 
 /// Emits `kernel` as the function `symbol`. `isAligned`: all of its arguments start on 16 bytes. Reports what it cannot emit at
 /// the kernel.
-llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module, bool isAligned,
+                                          const CudaOptions &options);
 
 // The emitters by kind of anchor.
 llvm::FailureOr<EmittedKernel> emitElementwise(KernelCode &code, bool isAligned);

@@ -63,8 +63,9 @@ std::string cuda::describeTensor(RankedTensorType type) {
   return text + ", order " + dims;
 }
 
-KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module)
-    : ScalarCode(kernel.getLoc(), needsWideIndex(kernel, module)), kernel(kernel), symbol(symbol), module(module) {
+KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module, const CudaOptions &options)
+    : ScalarCode(kernel.getLoc(), needsWideIndex(kernel, module)), kernel(kernel), options(options),
+      symbol(symbol), module(module) {
   auto numbered = [](StringRef letter, size_t index, size_t count) {
     return count == 1 ? letter.str() : letter.str() + std::to_string(index);
   };
@@ -75,6 +76,10 @@ KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module)
     resultNames.push_back(numbered("y", index, kernel.getNumResults()));
   reserve({kLane});
   source.reopen(); // what is written stands in the function's body
+}
+
+std::unique_ptr<KernelCode> KernelCode::finisher() const {
+  return std::make_unique<KernelCode>(kernel, symbol + "_sum", module, options);
 }
 
 void KernelCode::nameOperand(Value blockArgument, StringRef name) {
@@ -274,7 +279,13 @@ EmittedKernel KernelCode::finish(CudaLaunch launch) {
     parameters.push_back("const " + storageType(type.getElementType(), wideIndex) + " *__restrict__ " + operandNames[argument]);
   }
   bool isInPlace = kernel.getInPlace().has_value();
+  if (workspace != Workspace::None) {
+    tensors.emplace_back("parts", "f32[part, product, row, column]");
+    parameters.push_back((workspace == Workspace::Read ? "const " : "") + std::string("float *__restrict__ parts"));
+  }
   for (auto [index, resultType] : llvm::enumerate(kernel.getResultTypes())) {
+    if (workspace == Workspace::Written)
+      break;
     auto type = llvm::cast<RankedTensorType>(resultType);
     tensors.emplace_back(resultNames[index], describeTensor(type));
     parameters.push_back(storageType(type.getElementType(), wideIndex) + (isInPlace ? " *" : " *__restrict__ ") + resultNames[index]);
@@ -310,5 +321,5 @@ EmittedKernel KernelCode::finish(CudaLaunch launch) {
     current += (current.back() == '(' || current == indent ? "" : " ") + piece;
   }
   text.line(current);
-  return {before.text() + text.take() + body + "}\n", launch};
+  return {symbol, before.text() + text.take() + body + "}\n", launch};
 }

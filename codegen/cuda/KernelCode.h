@@ -8,6 +8,7 @@
 #pragma once
 
 #include "codegen/KernelTarget.h"
+#include "codegen/cuda/CudaOptions.h"
 #include "codegen/cuda/ScalarCode.h"
 #include "ir/Kernel.h"
 #include "ir/StridedView.h"
@@ -16,8 +17,11 @@ namespace nncc::codegen::cuda {
 
 /// A kernel in CUDA C++ and how it is launched.
 struct EmittedKernel {
-  std::string source;
+  std::string symbol, source;
   CudaLaunch launch;
+  /// Empty, or the kernel that runs behind this one and makes the results of the parts in a workspace of f32.
+  std::vector<EmittedKernel> finish = {};
+  nn::Dim workspaceElements = {};
 };
 
 /// A tensor in memory: index i lies at pointer[offset + sum of i[d] * strides[d]].
@@ -29,9 +33,14 @@ struct Memory {
 
 class KernelCode : public ScalarCode {
 public:
-  KernelCode(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module);
+  KernelCode(nn::KernelOp kernel, llvm::StringRef symbol, mlir::ModuleOp module, const CudaOptions &options);
 
   nn::KernelOp kernel;
+  const CudaOptions options;
+  /// The kernel that makes the results of parts which this one leaves in a workspace.
+  std::unique_ptr<KernelCode> finisher() const;
+  /// The pointer to the workspace is `parts`, written instead of the results or read besides the operands.
+  enum class Workspace { None, Written, Read } workspace = Workspace::None;
 
   /// Renames an argument; call before it is used. Defaults: x, or x0, x1, ... for operands, y, or y0, ... for results.
   void nameOperand(mlir::Value blockArgument, llvm::StringRef name);

@@ -22,7 +22,7 @@ public:
   LogicalResult plan();
 
 protected:
-  void beginProduct(Value product) override;
+  void beginProduct() override;
   SmallVector<std::pair<std::string, Value>> rowValues(Value row) override;
   Source leftSource(Value depth, ArrayRef<Value> rowValues) override;
   Source rightSource(Value depth, Value column) override;
@@ -30,6 +30,11 @@ protected:
 
 private:
   void planVectors(const nn::StridedView &left, const std::optional<nn::StridedView> &right);
+  /// Columns of the packed weight, some of which may be padding.
+  int64_t panelWidth() {
+    nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(rhs.getEncoding()).getPack();
+    return pack.extent(pack.loopCount() - 1);
+  }
   /// The place of a matrix of `memory` for the batch entry at hand.
   Value matrixOf(RankedTensorType type, const Memory &memory);
   /// The place of row `row` of `memory`, its matrix included.
@@ -41,7 +46,6 @@ private:
   bool isPacked = false, foldsBatch = false;
   bool leftIsWhole = false, resultIsWhole = false; ///< row-major without gaps
   Memory left, right, result;
-  Value product;
   SmallVector<Value> batch;
 };
 
@@ -100,30 +104,29 @@ LogicalResult MatmulCode::plan() {
 }
 
 void MatmulCode::planVectors(const nn::StridedView &left, const std::optional<nn::StridedView> &right) {
-  constexpr int64_t kVector = 4;
-  auto isMultiple = [](nn::Dim dim) { return dim.getLargestKnownDivisor() % kVector == 0; };
-  auto isVectored = [&](const nn::StridedView &view, size_t unit) {
-    bool all = isMultiple(view.offset) && nn::constantOf(view.strides[unit]) == 1;
-    for (auto [dim, stride] : llvm::enumerate(view.strides))
-      all &= dim == unit || isMultiple(stride);
-    return all;
-  };
   size_t last = rhs.getRank() - 1;
   rightAlongDepth = !isPacked && nn::constantOf(right->strides[matmul.getTransposeRhs() ? last : last - 1]) == 1;
   if (!isAligned)
     return;
-  if (isMultiple(depth) && isVectored(left, left.strides.size() - 1))
-    leftVector = kVector;
-  if (isPacked || (isVectored(*right, rightAlongDepth == matmul.getTransposeRhs() ? last : last - 1) &&
-                   isMultiple(rightAlongDepth ? depth : columns)))
-    rightVector = kVector;
+  auto vectorAlong = [&](const nn::StridedView &view, size_t unit, nn::Dim extent) {
+    if (nn::constantOf(view.strides[unit]) != 1)
+      return int64_t(1);
+    SmallVector<nn::Dim> multiples{view.offset, extent};
+    for (auto [dim, stride] : llvm::enumerate(view.strides))
+      if (dim != unit)
+        multiples.push_back(stride);
+    return vectorThatDivides(multiples);
+  };
+  leftVector = vectorAlong(left, left.strides.size() - 1, depth);
+  if (isPacked)
+    rightVector = vectorThatDivides({nn::constantDim(code.getContext(), panelWidth())});
+  else
+    rightVector = vectorAlong(*right, rightAlongDepth == matmul.getTransposeRhs() ? last : last - 1, rightAlongDepth ? depth : columns);
   nn::StridedView stored = nn::storedView(code.kernel, 0);
-  if (isMultiple(columns) && isVectored(stored, stored.strides.size() - 1))
-    storeVector = kVector;
+  storeVector = vectorAlong(stored, stored.strides.size() - 1, columns);
 }
 
-void MatmulCode::beginProduct(Value index) {
-  product = index;
+void MatmulCode::beginProduct() {
   if (foldsBatch)
     return;
   SmallVector<Value> extents;
@@ -174,7 +177,6 @@ Contraction::Source MatmulCode::rightSource(Value depth, Value column) {
     Value place = code.add(foldsBatch ? right.offset : matrixOf(rhs, right), code.mul(depth, right.strides[alongDepth]));
     return {{}, right.pointer, code.add(place, code.mul(column, right.strides[2 * last - 1 - alongDepth]))};
   }
-  nn::PackLoopsAttr pack = cast<nn::EncodingAttr>(rhs.getEncoding()).getPack();
   Value matrix = code.size(0);
   if (!foldsBatch) {
     size_t lead = batch.size() - (rhs.getRank() - 2);
@@ -185,7 +187,7 @@ Contraction::Source MatmulCode::rightSource(Value depth, Value column) {
     }
   }
   Value row = code.add(code.mul(matrix, code.dim(this->depth)), depth);
-  Value width = code.size(pack.extent(pack.loopCount() - 1));
+  Value width = code.size(panelWidth());
   return {{}, code.pointerOf(matmul.getRhs()), code.add(code.mul(row, width), column)};
 }
 
@@ -205,8 +207,7 @@ void MatmulCode::storeTile() {
     Value place = code.add(rowPlace(space, result, row, resultIsWhole), code.mul(column, result.strides.back()));
     storeColumns(stored, result, place, [&] {
       code.lanes = storeVector;
-      std::string sum = "sum[i][" + code.print(storeVector > 1 ? code.add(sumColumn, code.index("j")) : sumColumn) + "]";
-      Value root = code.atom(sumElement(), sum);
+      Value root = sumAt("i", sumColumn);
       if (matmul.getBias())
         root = arith::AddFOp::create(code, root, code.readMemory(element, code.pointerOf(matmul.getBias()), column, 0));
       return applyChain(body.epilogue, space, channelDim, root, natural, column);
@@ -219,8 +220,5 @@ FailureOr<EmittedKernel> cuda::emitMatmul(KernelCode &code, bool isAligned) {
   FailureOr<nn::AnchoredBody> body = nn::readAnchoredBody(code.kernel);
   if (failed(body) || body->pool)
     return code.kernel.emitOpError("is not a matrix product with an elementwise epilogue");
-  MatmulCode matmul(code, *body, isAligned);
-  if (failed(matmul.plan()))
-    return failure();
-  return matmul.emit();
+  return emitContraction<MatmulCode>(code, *body, isAligned);
 }

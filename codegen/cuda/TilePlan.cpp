@@ -1,15 +1,24 @@
-// Chooses the tile of a contraction by an analytic model; see Contraction.h.
+// Ranks the tiles of a contraction by an analytic model; see TilePlan.h.
 //
 // The model is of a GPU of the Ampere generation; what counts is the order of the candidates, which depends on proportions that
-// hold from Turing to Blackwell. Time is in cycles of one multiprocessor:
+// hold from Turing to Blackwell. A slice of all stages fits the 48 KB of shared memory that a kernel may have without asking, and
+// the sums and operands of a thread fit its registers, on every device. Time is in cycles of one multiprocessor:
 //
-//   multiply   rows * columns * depth multiply-adds at 64 a cycle, for the whole tile, useful or not
-//   shared     a thread reads threadRows + threadColumns words for threadRows * threadColumns multiply-adds; 32 words a cycle
-//   L2         (rows + columns) * depth words per block, 16 words a cycle
+//   multiply   rows * columns * depth multiply-adds for the whole tile, useful or not; 64 a cycle, tensor cores more
+//   shared     what threads (warps, on tensor cores) read of both operands for their tile, and what is written; 128 bytes a cycle
+//   L2         (rows + columns) * depth elements per block, 64 bytes a cycle
 //
-// A block runs at the slowest of the three; blocks come in waves over all multiprocessors, and the last wave counts as a whole one.
+// A block runs at the slowest of the three, but no slice comes sooner than memory answers; blocks come in waves over all
+// multiprocessors, and the last wave counts as a whole one. Few blocks with a long depth are cut along it, where what that saves is
+// more than a second kernel costs, which adds up the parts in their order: sums are the same in every run.
 
-#include "codegen/cuda/Contraction.h"
+#include "codegen/cuda/TilePlan.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <map>
 
 using namespace nncc;
 using namespace nncc::codegen;
@@ -17,51 +26,140 @@ using namespace nncc::codegen::cuda;
 
 namespace {
 
-constexpr int64_t kMultiprocessors = 108, kMultiplyAddsPerCycle = 64, kSharedWordsPerCycle = 32, kL2WordsPerCycle = 16;
-constexpr int64_t kThreadsPerMultiprocessor = 1024; ///< that registers allow at these tiles
-/// Cycles that a block spends outside its loop, and per slice on the way to the first multiply-add.
-constexpr double kBlockOverhead = 1500;
+constexpr int64_t kMultiprocessors = 108, kSharedBytesPerCycle = 128, kL2BytesPerCycle = 64;
+constexpr int64_t kRegisters = 65536, kRegistersPerThread = 255, kThreads = 2048, kSharedBytes = 164 << 10; ///< of a multiprocessor
+constexpr int64_t kSharedBytesPerBlock = 48 << 10;
+/// Cycles that a block spends outside its loop, from a load to its data, and that a second kernel takes at least.
+constexpr double kBlockOverhead = 1500, kLatency = 700, kLaunch = 4000;
+constexpr int64_t kMostParts = 16, kLeastSlices = 4; ///< of a part
 
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+double multiplyAddsPerCycle(Arithmetic arithmetic) {
+  switch (arithmetic) {
+  case Arithmetic::MultiplyAdd:
+    return 64;
+  case Arithmetic::Half:
+    return 1024;
+  case Arithmetic::Tf32:
+    return 512;
+  case Arithmetic::Tf32x3:
+    return 512 / 3.;
+  }
+  llvm_unreachable("every arithmetic is handled");
+}
 
-double predictedCycles(const TileShape &tile, int64_t rows, int64_t columns, int64_t depth, int64_t count) {
-  double blocks = double(ceilDiv(rows, tile.rows)) * ceilDiv(columns, tile.columns) * count;
+/// Bytes of an element in shared memory: plain kernels widen theirs as they put it there.
+int64_t elementBytes(Arithmetic arithmetic) { return arithmetic == Arithmetic::Half ? 2 : 4; }
+
+int64_t sharedBytes(const TileShape &tile, Arithmetic arithmetic) {
+  return tile.stages * (tile.rows + tile.columns) * tile.depth * elementBytes(arithmetic);
+}
+
+/// Sums, operands of one step (3xTF32 holds them in two parts), and what addresses and loads take, about.
+int64_t registersPerThread(const TileShape &tile, Arithmetic arithmetic) {
+  constexpr int64_t kOther = 48;
+  int64_t sums = tile.threadRows * tile.threadColumns;
+  if (!tile.usesTensorCores)
+    return sums + tile.threadRows + tile.threadColumns + kOther;
+  return sums + (2 * tile.threadRows + tile.threadColumns) * (arithmetic == Arithmetic::Tf32x3 ? 3 : 1) + kOther;
+}
+
+double predictedCycles(const TileShape &tile, const ProductSize &size) {
+  double blocks = double(llvm::divideCeil(size.rows, tile.rows)) * llvm::divideCeil(size.columns, tile.columns) * size.count * tile.parts;
+  int64_t depth = tile.depthOfPart(size.depth), bytes = elementBytes(size.arithmetic);
   double multiplyAdds = double(tile.rows) * tile.columns * depth;
-  double multiply = multiplyAdds / kMultiplyAddsPerCycle;
-  double wordsPerMultiplyAdd = double(tile.threadRows + tile.threadColumns) / (tile.threadRows * tile.threadColumns);
-  double shared = multiplyAdds * wordsPerMultiplyAdd / kSharedWordsPerCycle;
-  double l2 = double(tile.rows + tile.columns) * depth / kL2WordsPerCycle;
-  double block = std::max({multiply, shared, l2});
+  double multiply = multiplyAdds / multiplyAddsPerCycle(size.arithmetic);
+  double rowsTogether = tile.usesTensorCores ? tile.warpRows() : tile.threadRows;
+  double columnsTogether = tile.usesTensorCores ? tile.warpColumns() : tile.threadColumns;
+  double slices = double(tile.rows + tile.columns) * depth * bytes;
+  double shared = (multiplyAdds * (1 / rowsTogether + 1 / columnsTogether) * bytes + slices) / kSharedBytesPerCycle;
+  double block = std::max({multiply, shared, slices / kL2BytesPerCycle});
   // Blocks that share a multiprocessor share its units, but hide each other's waiting.
-  double residentBlocks = std::clamp<double>(double(kThreadsPerMultiprocessor) / tile.threads(), 1, 8);
-  double perWave = kMultiprocessors * residentBlocks;
-  double waves = std::ceil(blocks / perWave);
-  double usedPerMultiprocessor = std::min(residentBlocks, std::ceil(blocks / kMultiprocessors));
-  return waves * (block * usedPerMultiprocessor + kBlockOverhead);
+  double resident = std::min({kThreads / tile.threads(), kSharedBytes / sharedBytes(tile, size.arithmetic),
+                              kRegisters / (registersPerThread(tile, size.arithmetic) * tile.threads())});
+  double waves = std::ceil(blocks / (kMultiprocessors * resident));
+  double usedPerMultiprocessor = std::min(resident, std::ceil(blocks / kMultiprocessors));
+  double waiting = double(depth) / tile.depth * kLatency / (tile.stages - 1);
+  double working = block * usedPerMultiprocessor;
+  // Most of the shorter is hidden behind the longer.
+  double cycles = waves * (std::max(working, waiting) + std::min(working, waiting) / 8 + kBlockOverhead);
+  if (tile.parts > 1) {
+    double partBytes = double(size.rows) * size.columns * size.count * tile.parts * sizeof(float);
+    cycles += kLaunch + 2 * partBytes / (kMultiprocessors * kL2BytesPerCycle / 2); // written and read
+  }
+  return cycles;
+}
+
+/// Cuts the depth into as many parts as are worth it.
+void split(TileShape &tile, const ProductSize &size) {
+  constexpr double kLeastGain = 1.2;
+  TileShape best = tile;
+  for (tile.parts = 2; tile.parts <= kMostParts && tile.depthOfPart(size.depth) >= kLeastSlices * tile.depth; tile.parts *= 2)
+    if (predictedCycles(tile, size) * (best.parts == 1 ? kLeastGain : 1) < predictedCycles(best, size))
+      best = tile;
+  tile = best;
+  tile.parts = llvm::divideCeil(size.depth, tile.depthOfPart(size.depth)); // none of them empty
+}
+
+std::vector<TileShape> plainCandidates() {
+  // A slice is a whole number of loads of four elements for every thread, or nearly.
+  return {
+      {128, 128, 8, 8, 8}, {128, 64, 8, 8, 8}, {64, 64, 16, 8, 4}, {128, 32, 16, 8, 4}, {64, 32, 16, 4, 4},
+      {32, 64, 16, 4, 4},  {32, 32, 16, 4, 2}, {128, 16, 8, 8, 2}, {64, 16, 16, 4, 2},  {16, 64, 16, 2, 4},
+  };
+}
+
+std::vector<TileShape> tensorCandidates(Arithmetic arithmetic) {
+  struct Candidate {
+    int64_t rows, columns, depthBytes, warpRows, warpColumns, stages;
+  };
+  static constexpr Candidate kCandidates[] = {
+      {128, 128, 64, 64, 64, 3}, {128, 128, 64, 64, 32, 3}, {128, 64, 64, 64, 32, 4}, {64, 128, 64, 32, 64, 4},
+      {64, 64, 128, 32, 32, 3},  {64, 64, 64, 32, 32, 4},   {128, 32, 64, 32, 32, 4}, {32, 128, 64, 32, 32, 4},
+      {64, 32, 128, 32, 16, 3},  {32, 64, 128, 16, 32, 3},  {32, 32, 128, 16, 16, 4}, {16, 64, 128, 16, 16, 4},
+      {128, 16, 64, 32, 16, 4},  {64, 16, 128, 16, 16, 4},  {16, 32, 128, 16, 16, 4},
+  };
+  std::vector<TileShape> tiles;
+  for (const Candidate &c : kCandidates)
+    tiles.push_back({c.rows, c.columns, c.depthBytes / elementBytes(arithmetic), c.warpRows / 8, c.warpColumns / 4, c.stages, true});
+  return tiles;
+}
+
+/// As many whole groups of rows per thread as come nearest.
+void fitGroups(TileShape &tile, int64_t group) {
+  int64_t unit = tile.usesTensorCores && group % 2 ? 2 * group : group; // two rows of a tile of tensor cores
+  if (tile.threadRows % unit == 0)
+    return;
+  int64_t threadsDown = tile.rows / tile.threadRows;
+  tile.threadRows = std::max<int64_t>(1, tile.threadRows / unit) * unit;
+  tile.rows = threadsDown * tile.threadRows;
 }
 
 } // namespace
 
-TileShape cuda::planTile(int64_t rows, int64_t columns, int64_t depth, int64_t count, int64_t group) {
-  // A slice is a whole number of loads of four elements for every thread, or nearly.
-  static constexpr TileShape kCandidates[] = {
-      {128, 128, 8, 8, 8}, {128, 64, 8, 8, 8}, {64, 64, 16, 8, 4},  {128, 32, 16, 8, 4}, {64, 32, 16, 4, 4},
-      {32, 64, 16, 4, 4},  {32, 32, 16, 4, 2}, {128, 16, 8, 8, 2}, {64, 16, 16, 4, 2},  {16, 64, 16, 2, 4},
+std::vector<TileShape> cuda::rankTiles(const ProductSize &size) {
+  std::vector<TileShape> tiles =
+      size.arithmetic == Arithmetic::MultiplyAdd ? plainCandidates() : tensorCandidates(size.arithmetic);
+  for (TileShape &tile : tiles)
+    fitGroups(tile, size.rowGroup);
+  auto fits = [&](const TileShape &tile) {
+    int64_t registers = registersPerThread(tile, size.arithmetic);
+    return sharedBytes(tile, size.arithmetic) <= kSharedBytesPerBlock && registers <= kRegistersPerThread &&
+           registers * tile.threads() <= kRegisters;
   };
-  TileShape best{};
-  double bestCycles = 0;
-  for (TileShape tile : kCandidates) {
-    if (tile.threadRows % group != 0) {
-      // As many whole groups as come nearest.
-      int64_t threadsDown = tile.rows / tile.threadRows;
-      tile.threadRows = std::max<int64_t>(1, tile.threadRows / group) * group;
-      tile.rows = threadsDown * tile.threadRows;
-    }
-    double cycles = predictedCycles(tile, rows, columns, depth, count);
-    if (best.rows == 0 || cycles < bestCycles) {
-      best = tile;
-      bestCycles = cycles;
-    }
+  if (llvm::any_of(tiles, fits)) {
+    llvm::erase_if(tiles, [&](const TileShape &tile) { return !fits(tile); });
+  } else if (size.arithmetic != Arithmetic::MultiplyAdd) {
+    // A pool's window is too large for a lane.
+    ProductSize plain = size;
+    plain.arithmetic = Arithmetic::MultiplyAdd;
+    return rankTiles(plain);
   }
-  return best;
+  std::multimap<double, TileShape> byCycles;
+  for (TileShape &tile : tiles) {
+    if (size.maySplit)
+      split(tile, size);
+    byCycles.emplace(predictedCycles(tile, size), tile);
+  }
+  auto ranked = llvm::make_second_range(byCycles);
+  return {ranked.begin(), ranked.end()};
 }

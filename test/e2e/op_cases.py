@@ -1,7 +1,8 @@
 """Runs the models of one family of test/data/ops through nncc-run and compares with what PyTorch computed.
 
-Called as `op_cases.py [--cuda] FAMILY [CASE...]`; test/reference says how the cases were made. With --cuda every case runs on the
-stand-in CUDA device of tools/cuda-emulator.
+Called as `op_cases.py [--cuda [--FLAG=VALUE...]] FAMILY [CASE...]`; test/reference says how the cases were made. With --cuda every
+case runs on the stand-in CUDA device of tools/cuda-emulator, compiled by nncc with the further flags; results of --fp32=MODE
+must agree as closely as test/tolerances.json says for that mode.
 """
 
 import os
@@ -14,11 +15,15 @@ import harness
 PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
 
 
-def caseTest(name, text, tensors, onDevice):
+def caseTest(name, text, tensors, onDevice, flags):
     def test(self):
         model = self.path("case.nn")
         with open(model, "w", encoding="utf-8") as file:
             file.write(text)
+        if flags:
+            compiled = harness.run(harness.program("nncc"), model, "--target=cuda", *flags, "-o", self.path("case.so"))
+            self.assertEqual(compiled.returncode, 0, f"\n{text}\n{compiled.stderr}")
+            model = self.path("case.so")
         command = [harness.program("nncc-run"), model] + (["--device=cuda"] if onDevice else [])
         weights = {key.split("/", 2)[2]: value for key, value in tensors.items() if key.startswith(f"{name}/weight/")}
         if weights:
@@ -35,7 +40,10 @@ def caseTest(name, text, tensors, onDevice):
             command += ["--input" if role == "input" else "--expect", f"{tensor}=@{file}"]
             outputs += role == "output"
         self.assertGreater(outputs, 0)
-        tolerance = harness.TOLERANCES[next((name for name, numpyType in PRECISIONS if numpyType in types), "f32")]
+        precision = next((name for name, numpyType in PRECISIONS if numpyType in types), "f32")
+        if precision == "f32":
+            precision = next((flag.split("=")[1] for flag in flags if flag.startswith("--fp32=")), precision)
+        tolerance = harness.TOLERANCES[precision]
         result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"],
                              env=harness.deviceEnvironment() if onDevice else None)
         if onDevice and "for which there is no CUDA emitter" in result.stderr:
@@ -44,20 +52,21 @@ def caseTest(name, text, tensors, onDevice):
     return test
 
 
-def load(family, wanted, onDevice):
+def load(family, wanted, onDevice, flags):
     metadata, tensors = harness.readSafetensors(os.path.join(harness.DATA, "ops", family + ".safetensors"))
     unknown = set(wanted) - set(metadata)
     if unknown:
         sys.exit(f"no case {', '.join(sorted(unknown))} in {family}; there are: {', '.join(metadata)}")
-    members = {"test_" + name: caseTest(name, text, tensors, onDevice) for name, text in metadata.items()
+    members = {"test_" + name: caseTest(name, text, tensors, onDevice, flags) for name, text in metadata.items()
                if not wanted or name in wanted}
     return type(family, (harness.TestCase,), members)
 
 
 if __name__ == "__main__":
-    arguments = [argument for argument in sys.argv[1:] if argument != "--cuda"]
-    onDevice = len(arguments) + 1 < len(sys.argv)
+    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    onDevice = "--cuda" in sys.argv
+    flags = [argument for argument in sys.argv[1:] if argument.startswith("--") and argument != "--cuda"]
     if onDevice:
         harness.requireNvrtc()
-    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], onDevice))
+    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], onDevice, flags))
     sys.exit(not unittest.TextTestRunner().run(cases).wasSuccessful())

@@ -59,6 +59,23 @@ class Family:
         case.text = self.modelText(case, body, batched, dims or {})
         self.cases.append(case)
 
+    def everywhere(self, name, body, inputs, expect, weights=None, dims=None, dtypes=(torch.float16, torch.bfloat16, torch.float64)):
+        """A case for each dtype, computed in double precision from the rounded inputs and weights; the outputs are rounded once.
+        Integers and bools stay what they are."""
+        for dtype in dtypes:
+            def rounded(draw, dtype=dtype):
+                return lambda case: {key: value.to(dtype) if value.is_floating_point() else value for key, value in draw(case).items()}
+
+            def compute(*arguments, dtype=dtype):
+                if weights:
+                    arguments = ({key: value.double() for key, value in arguments[0].items()}, *arguments[1:])
+                outputs = expect(*(value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+                                   for value in arguments))
+                outputs = outputs if isinstance(outputs, dict) else {"y": outputs}
+                return {key: value.to(dtype) if value.is_floating_point() else value for key, value in outputs.items()}
+
+            self.add(f"{name}_{DTYPES[dtype][1]}", body, rounded(inputs), compute, rounded(weights) if weights else None, dims=dims)
+
     @staticmethod
     def modelText(case, body, batched, dimsOf):
         first = next(iter(case.inputs.values()))

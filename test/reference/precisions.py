@@ -6,26 +6,12 @@ import math
 import torch
 from torch.nn import functional as F
 
-from cases import DTYPES, Family
+from cases import Family
 
 family = Family("precisions")
 
 
-def everywhere(name, body, inputs, expect, weights=None, dims=None, dtypes=(torch.float16, torch.bfloat16, torch.float64)):
-    """A case for each dtype. Integer and bool inputs stay what they are; outputs are rounded unless they are exact types."""
-    for dtype in dtypes:
-        def rounded(draw, dtype=dtype):
-            return lambda case: {key: value.to(dtype) if value.is_floating_point() else value for key, value in draw(case).items()}
-
-        def compute(*arguments, dtype=dtype):
-            if weights:
-                arguments = ({key: value.double() for key, value in arguments[0].items()}, *arguments[1:])
-            outputs = expect(*(value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-                               for value in arguments))
-            outputs = outputs if isinstance(outputs, dict) else {"y": outputs}
-            return {key: value.to(dtype) if value.is_floating_point() else value for key, value in outputs.items()}
-
-        family.add(f"{name}_{DTYPES[dtype][1]}", body, rounded(inputs), compute, rounded(weights) if weights else None, dims=dims)
+everywhere = family.everywhere
 
 
 def image(*shape):

@@ -64,6 +64,10 @@ cl::list<std::string> gpuArchitectures(
 cl::opt<std::string> targetNames("target", cl::value_desc("cpu|cuda|cpu,cuda"), cl::init("cpu"),
                                  cl::cat(category),
                                  cl::desc("Devices that the model can run on (default cpu)"));
+cl::opt<codegen::cuda::Fp32> fp32("fp32", cl::init(codegen::cuda::Fp32::Exact), cl::cat(category),
+                                   cl::desc("How CUDA kernels multiply f32 matrices:"));
+cl::opt<uint32_t> tileRank("tile-rank", cl::value_desc("n"), cl::init(0), cl::Hidden, cl::cat(category),
+                           cl::desc("Take the n-th best tile by the model for matrix products of CUDA kernels"));
 cl::list<std::string>
     cpuNames("cpu", cl::CommaSeparated, cl::cat(category), cl::value_desc("level,..."),
              cl::desc("CPU levels: native (the default), x86-64-v2, x86-64-v3, x86-64-v4, aarch64; "
@@ -274,7 +278,7 @@ Result<void> Driver::emitLowered() {
 Result<void> Driver::emitCuda(mlir::ModuleOp module) {
   if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
     return ran.error();
-  auto compiled = buildCudaProgram(module);
+  auto compiled = buildCudaProgram(module, {fp32, tileRank});
   if (!compiled)
     return compiled.error();
   std::string source = codegen::cuda::printCudaFile(compiled->program, compiled->sources);
@@ -309,6 +313,7 @@ Result<void> Driver::emitSharedObject() {
   request.cpus = targets.cpu ? cpus : std::vector<std::string>();
   request.forCuda = targets.cuda;
   request.gpuArchitectures.assign(gpuArchitectures.begin(), gpuArchitectures.end());
+  request.cudaOptions = {fp32, tileRank};
   request.optLevel = optLevel - '0';
   request.weights = {weightsPath, seed};
   request.passes = passOptions();
@@ -415,6 +420,8 @@ int main(int argc, char **argv) {
 
   mlir::registerAsmPrinterCLOptions();
   mlir::registerPassManagerCLOptions();
+  for (const codegen::cuda::Fp32Name &known : codegen::cuda::kFp32Names)
+    fp32.getParser().addLiteralOption(known.name, known.value, known.help);
   cl::SetVersionPrinter(printVersion);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(static_cast<int>(line->arguments.size()), line->arguments.data(),
