@@ -29,6 +29,7 @@ std::optional<MemoryPlace> placeOf(DLDevice device) {
   case kDLCUDAHost:
     return MemoryPlace{MemoryPlace::PinnedHost, 0};
   case kDLCUDA:
+  case kDLCUDAManaged:
     return MemoryPlace{MemoryPlace::Cuda, device.device_id};
   default:
     return std::nullopt;

@@ -87,22 +87,36 @@ Result<void> CudaProgram::loadWeights(const ModelDescriptor &descriptor,
       return more.error();
     temporaryMemory = std::move(*more);
   }
-  for (uint32_t id = 0; id < loaded.buffers.size(); ++id) {
-    const std::byte *bytes = found->data().empty() ? nullptr : found->data()[id];
-    int64_t sizeBytes = bytes ? loaded.buffers[id].sizeBytes.terms[0].value : 0;
-    if (sizeBytes == 0)
-      continue;
-    if (CUresult code =
-            itsDevice->driver().cuMemcpyHtoD_v2(bases[id], bytes, static_cast<size_t>(sizeBytes)))
-      return itsDevice->failure(code, "cuMemcpyHtoD",
-                                "cannot copy the weight '" + loaded.buffers[id].name + "'");
-  }
-  if (!found->needsPrepare())
-    return {};
-  return prepare(bases);
+  // All on one stream, which orders copies and kernels.
+  auto stream = Stream::create(itsDevice);
+  if (!stream)
+    return stream.error();
+  Result<void> done;
+  for (uint32_t id = 0; done && id < found->data().size(); ++id)
+    if (const std::byte *bytes = found->data()[id])
+      done = copyWeight(loaded.buffers[id], bytes, bases[id], stream->get());
+  if (done && found->needsPrepare())
+    done = prepare(bases, stream->get());
+  // Also after a failure: what was begun reads and writes memory that goes now.
+  CUresult code = itsDevice->driver().cuStreamSynchronize(stream->get());
+  if (done && code)
+    return itsDevice->failure(code, "cuStreamSynchronize", "the weights cannot be loaded");
+  return done;
 }
 
-Result<void> CudaProgram::prepare(std::span<const CUdeviceptr> weightBases) {
+Result<void> CudaProgram::copyWeight(const Buffer &buffer, const std::byte *bytes, CUdeviceptr to,
+                                     CUstream stream) const {
+  int64_t sizeBytes = buffer.sizeBytes.terms[0].value; // verifyProgram: a constant
+  if (sizeBytes == 0)
+    return {};
+  if (CUresult code = itsDevice->driver().cuMemcpyHtoDAsync_v2(
+          to, bytes, static_cast<size_t>(sizeBytes), stream))
+    return itsDevice->failure(code, "cuMemcpyHtoDAsync",
+                              "cannot copy the weight '" + buffer.name + "'");
+  return {};
+}
+
+Result<void> CudaProgram::prepare(std::span<const CUdeviceptr> weightBases, CUstream stream) const {
   const EntryPoint &entry = *loaded.findEntryPoint("prepare");
   std::vector<int64_t> noDims(loaded.dims.size(), 0);
   auto bound = bindEntry(loaded, entry, {}, noDims);
@@ -115,26 +129,22 @@ Result<void> CudaProgram::prepare(std::span<const CUdeviceptr> weightBases) {
       DeviceBlock::allocate(itsDevice, bound->memory.arenaBytes, "the arena of \"prepare\"");
   if (!arena)
     return arena.error();
-  auto stream = Stream::create(itsDevice);
-  if (!stream)
-    return stream.error();
   auto status = StatusWord::create(itsDevice, plan->hasStatus());
   if (!status)
     return status.error();
-  if (auto cleared = status->clear(stream->get()); !cleared)
+  if (auto cleared = status->clear(stream); !cleared)
     return cleared;
   std::vector<CUdeviceptr> bases(weightBases.begin(), weightBases.end());
   for (size_t id = 0; id < bases.size(); ++id)
     if (int64_t offset = bound->memory.arenaOffsetsBytes[id]; offset >= 0)
       bases[id] = arena->address() + static_cast<CUdeviceptr>(offset);
   for (size_t step = 0; step < entry.steps.size(); ++step)
-    if (auto launched =
-            plan->launch(step, *itsDevice, table, bases, status->address(), stream->get());
+    if (auto launched = plan->launch(step, *itsDevice, table, bases, status->address(), stream);
         !launched)
       return launched;
-  if (auto fetched = status->fetch(stream->get()); !fetched)
+  if (auto fetched = status->fetch(stream); !fetched)
     return fetched;
-  if (CUresult code = itsDevice->driver().cuStreamSynchronize(stream->get()))
+  if (CUresult code = itsDevice->driver().cuStreamSynchronize(stream))
     return itsDevice->failure(code, "cuStreamSynchronize", "a kernel of \"prepare\" failed");
   return status->check();
 }

@@ -28,7 +28,10 @@ public:
 private:
   CudaProgram() = default;
   Result<void> loadWeights(const ModelDescriptor &descriptor, const LoadOptions &options);
-  Result<void> prepare(std::span<const CUdeviceptr> bases);
+  Result<void> copyWeight(const Buffer &buffer, const std::byte *bytes, CUdeviceptr to,
+                          CUstream stream) const;
+  /// Runs "prepare" and waits.
+  Result<void> prepare(std::span<const CUdeviceptr> bases, CUstream stream) const;
 
   std::shared_ptr<const Device> itsDevice;
   KernelTable table;

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <thread>
 #include <unordered_map>
 
@@ -51,31 +53,35 @@ Result<CompiledKernels> compileKernels(const Nvrtc &nvrtc, const std::string &he
 KernelTable::~KernelTable() { unload(); }
 
 void KernelTable::unload() {
-  if (!modules.empty())
-    if (auto scope = device->enter())
-      for (CUmodule module : modules)
-        device->driver().cuModuleUnload(module);
-  modules.clear();
-  functions.clear();
+  if (modules.empty())
+    return;
+  if (auto scope = device->enter())
+    for (CUmodule &module : modules)
+      if (CUmodule old = std::exchange(module, nullptr))
+        device->driver().cuModuleUnload(old);
 }
 
-CUresult KernelTable::loadModule(const void *image, std::string &log, CUmodule &module) const {
+CUresult KernelTable::loadModule(size_t kernel, const void *image, std::string &log) {
   log.assign(4096, '\0');
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  CUmodule module = nullptr;
   CUresult code =
       device->driver().cuModuleLoadDataEx(&module, image, std::size(options), options, values);
   log.resize(std::min(log.find('\0'), log.size()));
+  if (!code)
+    modules[kernel] = module;
   return code;
 }
 
-Result<void> KernelTable::addFunction(const Program &program, CUmodule module) {
-  modules.push_back(module);
-  const std::string &symbol = program.kernels[functions.size()].symbol;
-  CUfunction function = nullptr;
-  if (CUresult code = device->driver().cuModuleGetFunction(&function, module, symbol.c_str()))
-    return device->failure(code, "cuModuleGetFunction", "cannot find the kernel '" + symbol + "'");
-  functions.push_back(function);
+Result<void> KernelTable::findFunctions(const Program &program) {
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const std::string &symbol = program.kernels[i].symbol;
+    if (CUresult code =
+            device->driver().cuModuleGetFunction(&functions[i], modules[i], symbol.c_str()))
+      return device->failure(code, "cuModuleGetFunction",
+                             "cannot find the kernel '" + symbol + "'");
+  }
   return {};
 }
 
@@ -85,13 +91,12 @@ static bool isUnsuitable(CUresult code) {
   return code == CUDA_ERROR_NO_BINARY_FOR_GPU || code == CUDA_ERROR_INVALID_IMAGE;
 }
 
-/// Which of the model's architectures the device runs: machine code runs on its major version, from
-/// its minor version on; code for "sm_90a" on that very capability.
-static std::optional<uint64_t> findArchitecture(const ModelCuda &model, int capability) {
-  std::optional<uint64_t> best;
+std::optional<size_t> chooseArchitecture(std::span<const char *const> architectures,
+                                         int capability) {
+  std::optional<size_t> best;
   int bestNumber = -1;
-  for (uint64_t i = 0; i < model.architectureCount; ++i) {
-    std::string name = model.architectures[i];
+  for (size_t i = 0; i < architectures.size(); ++i) {
+    std::string_view name = architectures[i];
     bool isExact = !name.empty() && std::isalpha(static_cast<unsigned char>(name.back()));
     int number = architectureNumber(name);
     bool fits =
@@ -105,25 +110,23 @@ static std::optional<uint64_t> findArchitecture(const ModelCuda &model, int capa
 }
 
 /// False when the model has no images that this device takes; then none is loaded.
-Result<bool> KernelTable::addImages(const Program &program, const ModelCuda &model) {
-  std::optional<uint64_t> architecture = findArchitecture(model, device->capability());
+Result<bool> KernelTable::loadImages(const ModelCuda &model) {
+  std::optional<size_t> architecture = chooseArchitecture(
+      {model.architectures, static_cast<size_t>(model.architectureCount)}, device->capability());
   if (!architecture)
     return false;
-  for (uint64_t i = 0; i < model.kernelCount; ++i) {
+  for (size_t i = 0; i < modules.size(); ++i) {
     std::string log;
-    CUmodule module = nullptr;
-    CUresult code = loadModule(model.kernels[i].images[*architecture].bytes, log, module);
+    CUresult code = loadModule(i, model.kernels[i].images[*architecture].bytes, log);
     if (isUnsuitable(code)) {
       unload();
       return false;
     }
     if (code)
       return device->failure(code, "cuModuleLoadDataEx",
-                             "cannot load the kernel '" + program.kernels[i].symbol +
+                             "cannot load the kernel '" + std::string(model.kernels[i].symbol) +
                                  "', compiled ahead of time for " +
                                  model.architectures[*architecture]);
-    if (auto added = addFunction(program, module); !added)
-      return added.error();
   }
   return true;
 }
@@ -147,100 +150,120 @@ static Error loadFailure(const Device &device, const Nvrtc &nvrtc, CUresult code
   return error;
 }
 
+/// What to do when kernels have to be compiled and NVRTC is missing.
+static Error withoutNvrtc(const Device &device, const ModelCuda &model, const Error &reason) {
+  std::string images;
+  for (uint64_t i = 0; i < model.architectureCount; ++i)
+    images += (i ? ", " : "the model's machine code is for ") + std::string(model.architectures[i]);
+  return environmentError(images + (images.empty() ? "" : ", which this device does not take. ") +
+                          reason.message + ", or compile the model with nncc --arch=sm_" +
+                          std::to_string(device.capability()));
+}
+
 Result<void> KernelTable::compile(const Program &program, const ModelCuda &model, int threads,
                                   const LogSink &log) {
-  auto nvrtc = Nvrtc::get();
-  if (!nvrtc) {
-    std::string missing = "the model has no machine code for this device (sm_" +
-                          std::to_string(device->capability()) + "), ";
-    if (model.architectureCount == 0)
-      missing = "";
-    return environmentError(missing + "the kernels have to be compiled: " + nvrtc.error().message +
-                            ", or compile the model with nncc --arch=sm_" +
-                            std::to_string(device->capability()));
-  }
-  auto start = std::chrono::steady_clock::now();
-  std::vector<KernelSource> sources;
-  for (uint64_t i = 0; i < model.kernelCount; ++i)
-    sources.push_back({model.kernels[i].symbol, model.kernels[i].source});
+  auto found = Nvrtc::get();
+  if (!found)
+    return withoutNvrtc(*device, model, found.error());
+  const Nvrtc &nvrtc = **found;
   // Within a major version drivers take the code of newer compilers.
-  if ((*nvrtc)->major() > device->driver().version / 1000)
-    return environmentError(describeMismatch(*device, **nvrtc));
-  int architecture = (*nvrtc)->bestArchitecture(device->capability());
+  if (nvrtc.major() > device->driver().version / 1000)
+    return environmentError(describeMismatch(*device, nvrtc));
+  int architecture = nvrtc.bestArchitecture(device->capability());
   if (architecture < 0)
-    return environmentError("NVRTC " + (*nvrtc)->describe() + " does not compile for CUDA device " +
+    return environmentError("NVRTC " + nvrtc.describe() + " does not compile for CUDA device " +
                             std::to_string(device->ordinal()) + ", which is an sm_" +
                             std::to_string(device->capability()) +
                             ". Set NNCC_NVRTC to an older NVRTC, or use the CPU (--device=cpu)");
+
+  std::vector<KernelSource> sources;
+  size_t shortest = 0;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    sources.push_back({model.kernels[i].symbol, model.kernels[i].source});
+    if (std::strlen(sources[i].text) < std::strlen(sources[shortest].text))
+      shortest = i;
+  }
   int cached = 0;
-  bool isWarned = false;
+  double compileMs = 0;
+  std::string warning;
   auto run = [&](const std::string &prefix,
                  std::span<const KernelSource> part) -> Result<CompiledKernels> {
+    using Clock = std::chrono::steady_clock;
+    auto start = Clock::now();
     auto compiled =
-        compileKernels(**nvrtc, model.header, part, prefix + std::to_string(architecture), threads);
-    if (!compiled)
-      return compiled.error();
-    cached += compiled->fromCache;
-    if (!compiled->warning.empty() && !std::exchange(isWarned, true))
-      log("warning: " + compiled->warning + "; the kernels are compiled again at the next start");
+        compileKernels(nvrtc, model.header, part, prefix + std::to_string(architecture), threads);
+    compileMs += std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    if (compiled) {
+      cached += compiled->fromCache;
+      warning = compiled->warning;
+    }
     return compiled;
   };
-  // Machine code runs as it is; PTX is for devices that NVRTC does not know yet, and for drivers
-  // that take nothing else. The first kernel tells.
-  std::string prefix = architecture == device->capability() ? "sm_" : "compute_";
-  if (prefix == "sm_" && !sources.empty()) {
-    auto first = run(prefix, std::span(sources).first(1));
-    if (!first)
-      return first.error();
+  auto load = [&](size_t kernel, const std::string &image) -> Result<bool> {
     std::string text;
-    CUmodule module = nullptr;
-    CUresult code = loadModule(first->images[0].c_str(), text, module);
-    if (isUnsuitable(code))
-      prefix = "compute_";
-    else if (code)
-      return loadFailure(*device, **nvrtc, code, sources[0].symbol, text);
-    else if (auto added = addFunction(program, module); !added)
-      return added;
+    CUresult code = loadModule(kernel, image.c_str(), text);
+    if (code && !isUnsuitable(code))
+      return loadFailure(*device, nvrtc, code, sources[kernel].symbol, text);
+    return code == CUDA_SUCCESS;
+  };
+  // Machine code runs as it is; PTX is for devices that NVRTC does not know yet, and for drivers
+  // that take nothing else. A short kernel tells.
+  bool isMachineCode = architecture == device->capability() && !sources.empty();
+  if (isMachineCode) {
+    auto probe = run("sm_", std::span(sources).subspan(shortest, 1));
+    if (!probe)
+      return probe.error();
+    auto taken = load(shortest, probe->images[0]);
+    if (!taken)
+      return taken.error();
+    isMachineCode = *taken;
   }
-  std::span<const KernelSource> rest = std::span(sources).subspan(functions.size());
-  auto compiled = run(prefix, rest);
+  std::string prefix = isMachineCode ? "sm_" : "compute_";
+  cached = 0; // the probe is among these
+  auto compiled = run(prefix, sources);
   if (!compiled)
     return compiled.error();
-  for (size_t i = 0; i < rest.size(); ++i) {
-    std::string text;
-    CUmodule module = nullptr;
-    if (CUresult code = loadModule(compiled->images[i].c_str(), text, module))
-      return loadFailure(*device, **nvrtc, code, rest[i].symbol, text);
-    if (auto added = addFunction(program, module); !added)
-      return added;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (modules[i])
+      continue;
+    auto taken = load(i, compiled->images[i]);
+    if (!taken)
+      return taken.error();
+    if (!*taken)
+      return loadFailure(*device, nvrtc, CUDA_ERROR_NO_BINARY_FOR_GPU, sources[i].symbol, "");
   }
-  auto took = std::chrono::steady_clock::now() - start;
+  if (!warning.empty())
+    log("warning: " + warning + "; the kernels are compiled again at the next start");
   log("model '" + program.modelName + "': " + std::to_string(sources.size()) + " kernels for " +
-      prefix + std::to_string(architecture) + " by NVRTC " + (*nvrtc)->describe() + " in " +
-      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()) +
-      " ms, " + std::to_string(cached) + " of them from the cache");
+      prefix + std::to_string(architecture) + " by NVRTC " + nvrtc.describe() + " in " +
+      std::to_string(std::lround(compileMs)) + " ms, " + std::to_string(cached) +
+      " of them from the cache");
   return {};
 }
 
 Result<KernelTable> KernelTable::load(std::shared_ptr<const Device> device, const Program &program,
                                       const ModelCuda &model, int threads, const LogSink &log) {
   bool isComplete = model.kernelCount == program.kernels.size();
-  for (uint64_t i = 0; isComplete && i < model.kernelCount; ++i)
+  for (size_t i = 0; isComplete && i < program.kernels.size(); ++i)
     isComplete = program.kernels[i].symbol == model.kernels[i].symbol && program.kernels[i].cuda;
   if (!isComplete)
     return internalError("model '" + program.modelName +
                          "' has other CUDA kernels than its program names");
   KernelTable table;
   table.device = device;
+  table.modules.resize(program.kernels.size());
+  table.functions.resize(program.kernels.size());
   auto scope = device->enter();
   if (!scope)
     return scope.error();
-  auto isLoaded = table.addImages(program, model);
+  auto isLoaded = table.loadImages(model);
   if (!isLoaded)
     return isLoaded.error();
   if (!*isLoaded)
     if (auto compiled = table.compile(program, model, threads, log); !compiled)
       return compiled.error();
+  if (auto found = table.findFunctions(program); !found)
+    return found.error();
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/cuda/Device.h"
 #include "runtime/cuda/Nvrtc.h"
 
+#include <optional>
 #include <span>
 
 namespace nncc::rt::cuda {
@@ -29,6 +30,11 @@ Result<CompiledKernels> compileKernels(const Nvrtc &nvrtc, const std::string &he
                                        std::span<const KernelSource> sources,
                                        const std::string &architecture, int threads);
 
+/// Which of these architectures ("sm_80") a device of this capability runs best: machine code runs
+/// on its major version, from its minor version on; code for "sm_90a" on that very capability.
+std::optional<size_t> chooseArchitecture(std::span<const char *const> architectures,
+                                         int capability);
+
 /// The loaded functions, unloaded at the end of its life.
 class KernelTable {
 public:
@@ -43,17 +49,16 @@ public:
   CUfunction function(uint32_t kernel) const { return functions[kernel]; }
 
 private:
-  CUresult loadModule(const void *image, std::string &log, CUmodule &module) const;
-  /// Keeps the module of the next kernel of the program.
-  Result<void> addFunction(const Program &program, CUmodule module);
-  Result<bool> addImages(const Program &program, const ModelCuda &model);
+  CUresult loadModule(size_t kernel, const void *image, std::string &log);
+  Result<bool> loadImages(const ModelCuda &model);
   Result<void> compile(const Program &program, const ModelCuda &model, int threads,
                        const LogSink &log);
+  Result<void> findFunctions(const Program &program);
   void unload();
 
   std::shared_ptr<const Device> device;
-  std::vector<CUmodule> modules;
-  std::vector<CUfunction> functions; ///< per kernel of the program
+  std::vector<CUmodule> modules;     ///< per kernel of the program
+  std::vector<CUfunction> functions; ///< likewise
 };
 
 } // namespace nncc::rt::cuda

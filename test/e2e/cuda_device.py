@@ -1,6 +1,7 @@
 """CUDA as a device like any other: one model.so for the CPU and for CUDA, and what nncc-run says of devices. On the stand-in
 device of tools/cuda-emulator."""
 
+import json
 import os
 import re
 import unittest
@@ -59,11 +60,38 @@ class OneFile(DeviceTest):
         self.runs(ahead, *self.digits)
         self.runs(ahead, *self.digits, CUDA_EMULATOR_CAPABILITY="7.5")
 
+    def testMachineCodeThatDoesNotFitAndNoNvrtc(self):
+        ahead = self.compile(LENET, WEIGHTS, "--target=cuda", "--arch=sm_80")
+        message = self.fails(4, ahead, *self.digits, NNCC_NVRTC="/no/such/libnvrtc.so")
+        self.assertRegex(message, "the model's machine code is for sm_80, which this device does not take. NVRTC, the CUDA run-time "
+                                  "compiler, cannot be loaded")
+
     def testUnknownArchitecture(self):
         result = harness.run(harness.program("nncc"), LENET, "--target=cuda", "--arch=sm_1", "-o", self.path("x.so"))
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertRegex(result.stderr, r"'sm_1' is no architecture that NVRTC .* compiles for; it knows sm_.*sm_90")
         self.assertFalse(os.path.exists(self.path("x.so")))
+
+
+class Measurements(DeviceTest):
+    def testTimesKernelsByTheDevicesClock(self):
+        cuda = self.compile(LENET, WEIGHTS, "--target=cuda")
+        short = ["--min-iters", "3", "--duration", "0s", "--warmup", "0s"]
+        trace, results = self.path("trace.json"), self.path("results.json")
+        printed = self.runs(cuda, *self.digits, "--benchmark", "--profile", "--trace", trace, "--json", results, *short)
+        self.assertRegex(printed, r"runs +3 on cuda \(sm_80\)\n")
+        self.assertRegex(printed, r"kernels +[0-9.]+ .s of a run, [0-9.]+ GFLOP/s; the rest copies tensors and waits\n")
+        self.assertRegex(printed, r"conv2d_bias_relu_max_pool2d +lenet\.nn:")
+        self.assertRegex(printed, r"Per run, mean of 3 runs on cuda \(sm_80\)\.\n")
+        with open(results, encoding="utf-8") as file:
+            measured = json.load(file)
+        steps = measured["profile"]["steps"]
+        self.assertEqual([step["calls"] for step in steps], [3] * len(steps))
+        self.assertGreater(sum(step["mean_ns"] for step in steps), 0)
+        self.assertGreater(measured["benchmark"]["kernel_ns"], 0)
+        with open(trace, encoding="utf-8") as file:
+            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(len(events), 3 * len(steps))
 
 
 class Devices(DeviceTest):

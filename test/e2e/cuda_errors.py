@@ -2,6 +2,7 @@
 still works. On the stand-in device of tools/cuda-emulator, which fails any call when told to."""
 
 import os
+import resource
 import unittest
 
 import harness
@@ -58,6 +59,16 @@ class Environment(DeviceTest):
         self.assertRegex(result.stderr, r"^warning: the kernel cache .*cache cannot be made: .*; the kernels are compiled again")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
+    def testAFullDisk(self):
+        """A limit on the size of files plays the full disk."""
+        cache = self.path("cache")
+        result = harness.run(harness.program("nncc-run"), self.model, "--device=cuda", *self.digits,
+                             env=harness.deviceEnvironment(NNCC_CACHE_DIR=cache),
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"^warning: .*cache/.*: .*; the kernels are compiled again at the next start\n$")
+        self.assertEqual(os.listdir(cache), [])
+
     def testACorruptCache(self):
         cache = self.path("cache")
         self.runs(self.model, "--device=cuda", *self.digits, NNCC_CACHE_DIR=cache)
@@ -79,7 +90,7 @@ class Environment(DeviceTest):
         """The library's test (DriverFailureTest.cpp) is the thorough one; here it is the program's exit status."""
         for call in ("cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetAttribute",
                      "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleLoadDataEx", "cuModuleGetFunction",
-                     "cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoD_v2", "cuStreamCreate", "cuLaunchKernel",
+                     "cuMemAlloc_v2", "cuMemHostAlloc", "cuStreamCreate", "cuLaunchKernel",
                      "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamBeginCapture_v2",
                      "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuEventCreate", "cuEventRecord",
                      "cuEventElapsedTime"):
@@ -89,7 +100,7 @@ class Environment(DeviceTest):
                 self.assertIn(f"{call.split('_v')[0].removesuffix('WithFlags')} returned CUDA_ERROR_UNKNOWN", message)
 
     def testAFault(self):
-        message = self.fails(4, self.model, "--device=cuda", *self.digits, CUDA_EMULATOR_FAIL="cuStreamSynchronize:2:700")
+        message = self.fails(4, self.model, "--device=cuda", *self.digits, CUDA_EMULATOR_FAIL="cuStreamSynchronize:3:700")
         self.assertIn("CUDA_ERROR_ILLEGAL_ADDRESS", message)
         self.assertIn("accepts nothing more from this process; start a new one", message)
 

@@ -138,8 +138,8 @@ typedef struct nncc_model_info {
 /* Memory of one run for given dims. */
 typedef struct nncc_plan_info {
   uint32_t size;
-  int32_t lanes;             /* threads that the instance uses */
-  int64_t workspace_bytes;   /* arena and scratch memory of all lanes */
+  int32_t lanes;             /* threads that the instance uses; 1 on a CUDA device */
+  int64_t workspace_bytes;   /* arena and scratch memory of all lanes, on the model's device */
   int64_t arena_bytes;       /* intermediates, with sharing */
   int64_t sum_bytes;         /* intermediates, without sharing */
   int64_t lower_bound_bytes; /* the largest set of intermediates alive at one time */

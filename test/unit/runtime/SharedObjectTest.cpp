@@ -55,11 +55,12 @@ TEST(SharedObject, ExportsOneSymbol) {
 }
 
 TEST(SharedObject, HasNeitherThreadLocalDataNorDestructorsOfItsOwn) {
-  std::string symbols = outputOf("nm " NNCC_RT_ARCHIVE);
+  std::string symbols = outputOf("nm " NNCC_RT_ARCHIVE " " NNCC_RT_CUDA_ARCHIVE);
   EXPECT_EQ(symbols.find("__cxa_thread_atexit"), std::string::npos);
   EXPECT_EQ(symbols.find("__cxa_atexit"), std::string::npos);
   EXPECT_EQ(symbols.find("__tls_get_addr"), std::string::npos);
   EXPECT_NE(symbols.find("makeApi"), std::string::npos);
+  EXPECT_NE(symbols.find("nncc_cuda_backend"), std::string::npos);
 }
 
 TEST(SharedObject, NeedsSystemLibrariesOnly) {

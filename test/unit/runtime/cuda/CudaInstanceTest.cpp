@@ -2,6 +2,7 @@
 // device memory, graphs, streams, growth, threads, faults. On the stand-in driver.
 #include "runtime/Api.h"
 #include "runtime/cuda/Device.h"
+#include "runtime/cuda/KernelLoader.h"
 
 #include "cuda/CudaTestModel.h"
 
@@ -400,4 +401,61 @@ TEST_F(CudaInstance, ProfilesByTheDevicesClock) {
     EXPECT_GE(profile.last_start_ns, end);
     end = profile.last_start_ns;
   }
+}
+
+namespace {
+
+/// What becomes of a model with code for `architecture` on the stand-in, an sm_80, without NVRTC.
+std::string loadAhead(const char *architecture) {
+  testmodel::CudaModel source;
+  source.compileAhead(architecture);
+  nncc::rt::ModelDescriptor descriptor = source.withoutCpu();
+  nncc_api api = nncc::rt::makeApi(descriptor);
+  setenv("NNCC_NVRTC", "/no/such/libnvrtc.so", 1);
+  nncc_model *model = nullptr;
+  nncc_status status = api.create_model(&api, nullptr, &model);
+  unsetenv("NNCC_NVRTC");
+  std::string message = status == NNCC_OK ? "" : api.model_error(model);
+  if (status == NNCC_OK) {
+    nncc_instance *instance = nullptr;
+    Tensors tensors(7);
+    EXPECT_EQ(api.create_instance(model, nullptr, &instance), NNCC_OK);
+    EXPECT_EQ(api.run(instance, tensors.inputs, 2, tensors.outputs, 2, nullptr), NNCC_OK);
+    tensors.expectRight();
+    api.destroy_instance(instance);
+  }
+  api.destroy_model(model);
+  return message;
+}
+
+} // namespace
+
+TEST(AheadOfTime, CodeThatFitsNeedsNoNvrtc) {
+  if (std::string missing = testmodel::prepareStandIn(); !missing.empty())
+    GTEST_SKIP() << missing;
+  EXPECT_EQ(loadAhead("sm_80"), "");
+  std::string message = loadAhead("sm_90");
+  EXPECT_EQ(message.find("the model's machine code is for sm_90, which this device does not take. "
+                         "NVRTC, the CUDA run-time compiler, cannot be loaded."),
+            0u)
+      << message;
+  EXPECT_NE(message.find("or compile the model with nncc --arch=sm_80"), std::string::npos);
+}
+
+TEST(AheadOfTime, TakesTheNewestArchitectureOfTheSameMajorVersion) {
+  const char *architectures[] = {"sm_75", "sm_80", "sm_86", "sm_90a", "sm_90", "sm_120"};
+  auto chosen = [&](int capability) -> std::string {
+    std::optional<size_t> index = chooseArchitecture(architectures, capability);
+    return index ? architectures[*index] : "none";
+  };
+  EXPECT_EQ(chosen(75), "sm_75");
+  EXPECT_EQ(chosen(70), "none");
+  EXPECT_EQ(chosen(80), "sm_80");
+  EXPECT_EQ(chosen(86), "sm_86");
+  EXPECT_EQ(chosen(89), "sm_86");
+  EXPECT_EQ(chosen(100), "none");
+  EXPECT_EQ(chosen(121), "sm_120");
+  EXPECT_EQ(chosen(90), "sm_90");
+  EXPECT_EQ(chooseArchitecture(std::span(architectures).subspan(3, 1), 90), 0u); // sm_90a
+  EXPECT_EQ(chooseArchitecture(std::span(architectures).subspan(3, 1), 91), std::nullopt);
 }

@@ -82,6 +82,22 @@ CudaModel::CudaModel(std::string weights)
   both.descriptor.cuda = &cuda;
 }
 
+void CudaModel::compileAhead(const char *forArchitecture) {
+  auto nvrtc = rt::cuda::Nvrtc::get();
+  texts.reserve(kernels.size());
+  images.reserve(kernels.size());
+  for (ModelCudaKernel &kernel : kernels) {
+    auto compiled =
+        (*nvrtc)->compile(std::string(kHeader) + kernel.source, kernel.symbol, "compute_80");
+    texts.push_back(compiled ? compiled->image : compiled.error().message);
+    images.push_back({texts.back().c_str(), texts.back().size() + 1});
+    kernel.images = &images.back();
+  }
+  architecture = forArchitecture;
+  cuda.architectureCount = 1;
+  cuda.architectures = &architecture;
+}
+
 ModelDescriptor CudaModel::withoutCpu() const {
   ModelDescriptor descriptor = both.descriptor;
   descriptor.variantCount = 0;

@@ -17,10 +17,17 @@ public:
   const nncc::rt::ModelDescriptor &descriptor() const { return both.descriptor; }
   nncc::rt::ModelDescriptor withoutCpu() const;
 
+  /// Puts code made ahead of time for `architecture` into the model: PTX, which the stand-in driver
+  /// takes in the place of machine code.
+  void compileAhead(const char *architecture);
+
 private:
   Model both;
   std::string json;
   std::vector<nncc::rt::ModelCudaKernel> kernels;
+  std::vector<std::string> texts;
+  std::vector<nncc::rt::ModelImage> images;
+  const char *architecture = nullptr;
   nncc::rt::ModelCuda cuda;
 };
 
