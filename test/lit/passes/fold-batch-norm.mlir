@@ -96,3 +96,22 @@ func.func @half(%x: tensor<4x16xf16>, %c: tensor<16xf16>) -> tensor<4x16xf16> {
     : (tensor<4x16xf16>, tensor<16xf16>, tensor<16xf16>, tensor<16xf16>, tensor<16xf16>) -> tensor<4x16xf16>
   return %0 : tensor<4x16xf16>
 }
+
+// A transposed convolution has its output channels in dimension 1 of the weight.
+nn.parameter @up.weight : tensor<8x16x2x2xf32>
+// CHECK-LABEL: func.func @conv_transpose
+// CHECK: %[[W:.*]] = nn.get_parameter @up.weight
+// CHECK: %[[F:.*]] = nn.reshape %{{.*}} : tensor<16xf32> -> tensor<16x1x1xf32>
+// CHECK: %[[W2:.*]] = nn.mul %[[W]], %[[F]]
+// CHECK: %[[Y:.*]] = nn.conv_transpose %{{.*}}, %[[W2]] bias
+// CHECK-NEXT: return %[[Y]]
+func.func @conv_transpose(%x: tensor<1x8x4x4xf32>) -> tensor<1x16x8x8xf32> {
+  %w = nn.get_parameter @up.weight : tensor<8x16x2x2xf32>
+  %s = nn.get_parameter @scale : tensor<16xf32>
+  %b = nn.get_parameter @shift : tensor<16xf32>
+  %m = nn.get_parameter @mean : tensor<16xf32>
+  %v = nn.get_parameter @variance : tensor<16xf32>
+  %0 = nn.conv_transpose %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x8x4x4xf32>, tensor<8x16x2x2xf32>) -> tensor<1x16x8x8xf32>
+  %1 = nn.batch_norm %0, %s, %b, %m, %v : (tensor<1x16x8x8xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<1x16x8x8xf32>
+  return %1 : tensor<1x16x8x8xf32>
+}
