@@ -27,6 +27,7 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
       .Case<nn::RecurrenceOp, nn::RnnOp, nn::LstmOp, nn::GruOp>(
           [&](auto) { return emitRecurrence(builder, kernel, symbol); })
       .Case<nn::AttentionOp>([&](auto) { return emitAttention(builder, kernel, symbol); })
+      .Case<nn::GatherGradientOp>([&](auto) { return emitGatherGradient(builder, kernel, symbol); })
       .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(builder, kernel, symbol); })
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(builder, kernel, symbol); })
       .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>(

@@ -29,6 +29,7 @@ llvm::FailureOr<EmittedKernel> emitNormalisation(KernelBuilder &builder, nn::Ker
 llvm::FailureOr<EmittedKernel> emitSoftmax(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitRecurrence(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitGatherGradient(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitAttention(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 
 } // namespace nncc::codegen

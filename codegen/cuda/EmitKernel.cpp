@@ -32,6 +32,7 @@ FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol,
           [&](auto) { return emitPool(code, isAligned); })
       .Case<nn::ConvTransposeOp>([&](auto) { return emitConvTranspose(code); })
       .Case<nn::AttentionOp>([&](auto) { return emitAttention(code); })
+      .Case<nn::GatherGradientOp>([&](auto) { return emitGatherGradient(code); })
       .Case<nn::RecurrenceOp>([&](auto) { return emitRecurrence(code); })
       .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(code); })
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(code); })

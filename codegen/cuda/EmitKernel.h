@@ -17,6 +17,7 @@ llvm::FailureOr<EmittedKernel> emitAttention(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelCode &code, bool isAligned);
+llvm::FailureOr<EmittedKernel> emitGatherGradient(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitReduction(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitSoftmax(KernelCode &code);

@@ -80,6 +80,8 @@ public:
   /// Writes result `index` at `offset`, as many elements as there are lanes: rounds what was widened.
   void store(unsigned result, mlir::Value offset, mlir::Value value);
   std::string stored(mlir::Type element, mlir::Value value);
+  /// Makes the run end with an error when the i1 holds in any thread.
+  void reportOutOfRange(mlir::Value isBad);
 
   //===--------------------------------------------------------------------===//
   // The whole function
@@ -94,7 +96,6 @@ private:
   Memory memoryOf(const nn::StridedView &view, llvm::StringRef pointer);
   mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim);
   std::string constantArray(nn::ConstantOp constant);
-  void reportOutOfRange(mlir::Value isBad);
 
   std::string symbol;
   mlir::ModuleOp module;

@@ -107,3 +107,28 @@ LogicalResult ConvWeightGradientOp::verify() {
     return emitOpError("conv_weight_gradient_c1: there is no such convolution to ") << describe(getG().getType()) << ": " << *why;
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// nn.gather_gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult GatherGradientOp::verify() {
+  Block block;
+  OpBuilder builder(getContext());
+  builder.setInsertionPointToEnd(&block);
+  auto operand = [&](Type type) {
+    return UnrealizedConversionCastOp::create(builder, getLoc(), logicalType(type), ValueRange()).getResult(0);
+  };
+  Value x = operand(getResult().getType()), indices = operand(getIndices().getType());
+  auto gather = GatherOp::create(builder, getLoc(), logicalType(getG().getType()), x, indices, getAxis());
+  if (std::optional<std::string> why = whyInvalid(gather))
+    return emitOpError("gather_gradient_c1: there is no such gather to ") << describe(getG().getType()) << ": " << *why;
+  return success();
+}
+
+GatherGradientOp::Extents GatherGradientOp::extents() {
+  Shape shape = shapeOf(getResult().getType());
+  ArrayRef<Dim> dims = shape;
+  return {product(dims.take_front(getAxis()), getContext()), dims[getAxis()],
+          product(dims.drop_front(getAxis() + 1), getContext()), product(shapeOf(getIndices().getType()), getContext())};
+}

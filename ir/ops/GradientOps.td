@@ -116,4 +116,29 @@ def NN_AvgPoolGradientOp : NN_Op<"avg_pool_gradient", [Pure, DeclareOpInterfaceM
   let hasVerifier = 1;
 }
 
+def NN_GatherGradientOp : NN_Op<"gather_gradient", [Pure]> {
+  let summary = "The gradient of nn.gather by the tensor that it reads";
+  let description = [{
+    Slice a of the result along `axis` is the sum of those slices of g, the gradient of nn.gather(x, indices), whose index is a. They
+    are added in the order of the indices, so the result is the same from run to run. Indices count from the end where they are
+    negative, and end the run with an error where they lie outside, as for nn.gather.
+
+    ```mlir
+    %dx = nn.gather_gradient %tokens, %g {axis = 0} : (tensor<2x7xi64>, tensor<2x7x16xf32>) -> tensor<100x16xf32>
+    ```
+    `gather_gradient_c1`: nn.gather from a tensor of the result's type with these indices has g's type.
+  }];
+  let arguments = (ins NN_IndexTensor:$indices, RankedTensorOf<[F32, F64]>:$g, I64Attr:$axis);
+  let results = (outs RankedTensorOf<[F32, F64]>:$result);
+  let assemblyFormat = "$indices `,` $g attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The result seen as [outer, entries, inner], where `axis` is the middle one.
+    struct Extents {
+      ::nncc::nn::Dim outer, entries, inner, indices;
+    };
+    Extents extents();
+  }];
+}
+
 #endif // NNCC_IR_OPS_GRADIENTOPS_TD

@@ -180,6 +180,24 @@ struct PadGradient : nn::DifferentiableOpInterface::ExternalModel<PadGradient, n
   }
 };
 
+struct GatherGradient : nn::DifferentiableOpInterface::ExternalModel<GatherGradient, nn::GatherOp> {
+  LogicalResult buildGradients(Operation *operation, OpBuilder &builder, ValueRange resultGradients, ArrayRef<bool>,
+                               MutableArrayRef<Value> gradients) const {
+    auto op = cast<nn::GatherOp>(operation);
+    TensorBuilder b(builder, op.getLoc());
+    RankedTensorType type = b.typeOf(op.getX());
+    // Many numbers may be added up, so half precision is widened.
+    Type element = type.getElementType(), wide = element.getIntOrFloatBitWidth() < 32 ? b.getF32Type() : element;
+    auto cast = [&](Value x, Type to) {
+      return b.typeOf(x).getElementType() == to ? x : b.create<nn::CastOp>(x, TypeAttr::get(to));
+    };
+    Value sum = b.create<nn::GatherGradientOp>(type.clone(wide), op.getIndices(), cast(resultGradients[0], wide),
+                                               b.getI64IntegerAttr(op.getAxis()));
+    gradients[0] = cast(sum, element);
+    return success();
+  }
+};
+
 } // namespace
 
 void passes::attachMovementGradients(MLIRContext &context) {
@@ -189,4 +207,5 @@ void passes::attachMovementGradients(MLIRContext &context) {
   nn::SliceOp::attachInterface<SliceGradient>(context);
   nn::ConcatOp::attachInterface<ConcatGradient>(context);
   nn::PadOp::attachInterface<PadGradient>(context);
+  nn::GatherOp::attachInterface<GatherGradient>(context);
 }

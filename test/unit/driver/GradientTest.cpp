@@ -243,6 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("slice", "x: f64[N, 5, 6]", "z = x[:, 1:4, 1:6:2]"),
                     MODEL("slice_end", "x: f64[N, 7]", "z = x[:, -3:] * x[:, 2:5]"),
                     MODEL("concat", "x: f64[N, 2, 3], y: f64[N, 4, 3]", "z = concat([x, y, x], axis = 1)"),
+                    MODEL("gather_rows", "x: f64[3, 5], i: i64[N, 4]", "z = gather(x, i, axis = 0)"),
+                    MODEL("gather_middle", "x: f64[N, 3, 4], i: i64[5]", "z = gather(x, i, axis = 1)"),
                     MODEL("pad", "x: f64[N, 2, 3]", "z = pad(x, [[0, 1], [2, 0]], value = 2.0)"),
                     MODEL("pad_reflect", "x: f64[N, 4, 5]", "z = pad(x, [[2, 1], [0, 3]], mode = \"reflect\")"),
                     MODEL("pad_replicate", "x: f64[N, 4, 5]", "z = pad(x, [[2, 1], [0, 3]], mode = \"replicate\")"),
