@@ -111,7 +111,7 @@ SmallVector<Value> ElementwiseEmitter::resultIndex(Value number) {
   // A dimension without a loop of its own is part of another's.
   if (loops.size() > 1)
     for (int64_t dim = 0; dim < rank; ++dim)
-      code.declare(index[dim], indexName(type, dim));
+      code.suggest(index[dim], indexName(type, dim));
   return index;
 }
 

@@ -244,7 +244,8 @@ Value RecurrenceEmitter::gateElement(StringRef name, const Own &own, Value gate,
 //===----------------------------------------------------------------------===//
 
 void RecurrenceEmitter::declareShared() {
-  code.line("constexpr int kRows = " + Twine(plan.rows) + ", kParts = " + Twine(plan.parts) + ", kPadded = " + Twine(plan.padded) + ";");
+  std::string kParts = plan.parts > 1 ? ", kParts = " + std::to_string(plan.parts) : "";
+  code.line("constexpr int kRows = " + Twine(plan.rows) + kParts + ", kPadded = " + Twine(plan.padded) + ";");
   code.line(resetsBefore ? "// The states, and the states times the reset gate." : "// The states before a step and behind it.");
   code.line("__shared__ __align__(16) " + cpp + " hidden[2][kRows][kPadded];");
   code.line("const int thread = threadIdx.x;");

@@ -160,10 +160,15 @@ std::string ScalarCode::freshName(StringRef hint) {
 
 std::string ScalarCode::print(Value value, bool tight) { return operand(value, tight ? Atom : Ternary); }
 
+/// A name or a number, for which a variable would be of no use.
+bool ScalarCode::isPlain(const Expression &expression) {
+  return expression.precedence == Atom &&
+         llvm::all_of(expression.text, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; });
+}
+
 std::string ScalarCode::declare(Value value, StringRef hint) {
   const Expression &expression = expressionOf(value);
-  bool isPlain = llvm::all_of(expression.text, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; });
-  if (expression.precedence == Atom && isPlain)
+  if (isPlain(expression))
     return expression.text;
   std::string name = freshName(hint);
   source.line("const " + cppType(value.getType(), wideIndex) + " " + name + " = " + expression.text + ";");
@@ -192,8 +197,11 @@ const ScalarCode::Expression &ScalarCode::expressionOf(Value value) {
   Expression expression = compute(value);
   bool isCheap = expression.precedence == Atom && value.getDefiningOp() &&
                  (isa<arith::ConstantOp>(value.getDefiningOp()) || value.getDefiningOp()->hasAttr(kAtomAttr));
-  if (!isCheap && isUsedAgain(value)) {
-    std::string name = freshName(isa<IndexType>(value.getType()) ? "i" : value.getType().isInteger(1) ? "is" : "v");
+  auto suggestion = suggestions.find(value);
+  bool isSuggested = suggestion != suggestions.end() && !isPlain(expression);
+  if (isSuggested || (!isCheap && isUsedAgain(value))) {
+    std::string hint = isa<IndexType>(value.getType()) ? "i" : value.getType().isInteger(1) ? "is" : "v";
+    std::string name = freshName(isSuggested ? suggestion->second : hint);
     source.line("const " + cppType(value.getType(), wideIndex) + " " + name + " = " + expression.text + ";");
     expression = {name, Atom};
   }

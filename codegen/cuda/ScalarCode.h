@@ -55,6 +55,9 @@ public:
   /// `const int name = value;` From here on the value is called by this name; one that is an atom already keeps its own.
   std::string declare(mlir::Value value, llvm::StringRef name);
 
+  /// The value gets a variable of this name where it is needed first, if it is.
+  void suggest(mlir::Value value, llvm::StringRef name) { suggestions[value] = name.str(); }
+
   void open(const llvm::Twine &text);
   void close(const llvm::Twine &behind = "");
   /// A number for the innermost open block, and whether the block with a number is still open.
@@ -82,6 +85,7 @@ private:
     int precedence;
   };
   const Expression &expressionOf(mlir::Value value);
+  static bool isPlain(const Expression &expression);
   mlir::Value foldedOr(mlir::Value value);
   Expression compute(mlir::Value value);
   Expression computeIf(mlir::Operation *op, unsigned result);
@@ -93,6 +97,7 @@ private:
 
   std::unique_ptr<mlir::Block> scratch;
   llvm::DenseMap<mlir::Value, Expression> known;
+  llvm::DenseMap<mlir::Value, std::string> suggestions;
   void beginBlock();
   void endBlock();
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> scopes; ///< values that became known in each open block

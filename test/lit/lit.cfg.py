@@ -5,6 +5,7 @@
 import ctypes
 import os
 import platform
+import shutil
 
 import lit.formats
 
@@ -54,7 +55,13 @@ def has_nvrtc():
     return False
 
 
-# What a test may require: an architecture, an instruction set, a sanitizer, NVRTC.
+def cuda_toolkit():
+    """The folder of a CUDA toolkit with nvcc, or None."""
+    candidates = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    return next((path for path in candidates if path and os.access(os.path.join(path, "bin", "nvcc"), os.X_OK)), None)
+
+
+# What a test may require: an architecture, an instruction set, a sanitizer, NVRTC, a CUDA toolkit and clang.
 machine = platform.machine().lower()
 config.available_features.add({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
 config.available_features.update(cpu_flags() & {"avx2", "avx512f", "avx512_bf16"})
@@ -64,3 +71,8 @@ if has_nvrtc():
     config.available_features.add("nvrtc")
 else:
     lit_config.note("NVRTC cannot be loaded: the tests that compile CUDA C++ are skipped; tools/setup --nvrtc gets it")
+
+toolkit = cuda_toolkit()
+if toolkit and shutil.which("clang++-22"):
+    config.available_features.add("cuda-toolkit")
+    config.substitutions.append(("%cuda", toolkit))
