@@ -155,29 +155,37 @@ struct ModelOptions {
   bool infoOnly = false; ///< load no weights; such a model answers questions only
 };
 
+struct RunOptions {
+  uint32_t outputDevice = 0; ///< of allocated results: kDLCPU, kDLCUDA; 0: where the first input is
+  void *stream = nullptr;    ///< CUDA: a CUstream that still has to write the tensors
+};
+
 /// One stream of runs.
 class Instance {
 public:
-  /// Runs the model and allocates the results where the first input is.
-  std::vector<Tensor> run(std::span<const Tensor> inputs) {
+  /// Runs the model and allocates the results.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const RunOptions &options = {}) {
     std::vector<DLManagedTensorVersioned *> results(outputCount);
     std::vector<DLTensor> in = dlTensors(inputs);
+    nncc_run_options given = convert(options);
     check(api->run_allocate(handle.get(), in.data(), in.size(), results.data(), results.size(),
-                            nullptr));
+                            &given));
     std::vector<Tensor> tensors;
     tensors.reserve(results.size());
     for (DLManagedTensorVersioned *result : results)
       tensors.push_back(Tensor::adopt(result, library));
     return tensors;
   }
-  std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
-    return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  std::vector<Tensor> run(std::initializer_list<Tensor> inputs, const RunOptions &options = {}) {
+    return run(std::span<const Tensor>(inputs.begin(), inputs.size()), options);
   }
 
   /// Runs the model into memory of the caller.
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+           const RunOptions &options = {}) {
     std::vector<DLTensor> in = dlTensors(inputs), out = dlTensors(outputs);
-    check(api->run(handle.get(), in.data(), in.size(), out.data(), out.size(), nullptr));
+    nncc_run_options given = convert(options);
+    check(api->run(handle.get(), in.data(), in.size(), out.data(), out.size(), &given));
   }
 
   /// The memory that a run needs for these values of the named dims.
@@ -202,6 +210,14 @@ public:
 
 private:
   friend class Model;
+
+  static nncc_run_options convert(const RunOptions &options) {
+    nncc_run_options given{};
+    given.size = sizeof(given);
+    given.output_device = options.outputDevice;
+    given.stream = options.stream;
+    return given;
+  }
 
   static std::vector<DLTensor> dlTensors(std::span<const Tensor> tensors) {
     std::vector<DLTensor> result;

@@ -109,6 +109,14 @@ TEST(SharedObject, TheWrapperThrowsWithKindAndText) {
   EXPECT_THROW(nncc::Model::load("no-such-model.so"), nncc::Exception);
   EXPECT_THROW(nncc::Model::load("libm.so.6"), nncc::Exception);
   EXPECT_THROW(nncc::Model::load(NNCC_TEST_MODEL, {.weights = "/no/such/file"}), nncc::Exception);
+  std::vector<nncc::Tensor> inputs;
+  inputs.push_back(nncc::Tensor::borrow(kImage.data(), {2, 4}));
+  inputs.push_back(nncc::Tensor::borrow(kIndex.data(), {2}));
+  EXPECT_EQ(instance.run(inputs, {.outputDevice = kDLCPU})[0].device().device_type, kDLCPU);
+  EXPECT_THROW(instance.run(inputs, {.outputDevice = kDLCUDA}), nncc::Exception);
+  nncc::Tensor elsewhere =
+      nncc::Tensor::borrow(nullptr, inputs[0].type(), {0}, DLDevice{kDLCUDA, 0});
+  EXPECT_THROW(elsewhere.values<float>(), nncc::Exception);
   int64_t dims[] = {5};
   EXPECT_EQ(instance.plan(dims).arena_bytes, 64);
 }
