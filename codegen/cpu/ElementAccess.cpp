@@ -146,7 +146,8 @@ static Value constantPointer(KernelBuilder &b, nn::ConstantOp constant) {
   }
   int64_t count = type.getNumElements();
   auto flat = elements.reshape(RankedTensorType::get({count}, storage));
-  std::string name = "constant_" + std::to_string(llvm::range_size(b.module.getOps<LLVM::GlobalOp>()));
+  // A point keeps it apart from the names of kernels, one of which is "constant".
+  std::string name = "constant." + std::to_string(llvm::range_size(b.module.getOps<LLVM::GlobalOp>()));
   LLVM::GlobalOp global;
   {
     OpBuilder::InsertionGuard guard(b);

@@ -1,0 +1,68 @@
+"""Gradients of whole models on the stand-in CUDA device, in its checked mode, against those that the CPU computes, which
+GradientTest checks against central differences."""
+
+import unittest
+
+import harness
+from cuda_testing import DeviceTest
+
+MODELS = {
+    "image": """
+model Image(image: f32[N, 3, 12, 12]) {
+  x = conv2d(image, 8, kernel = 3, padding = 1) as c1
+  x = max_pool2d(relu(x), 2)
+  x = conv2d(x, 8, kernel = 3, stride = 2, padding = 1, groups = 2) as c2
+  x = avg_pool2d(gelu(x), 3, stride = 1, padding = 1, count_include_pad = false)
+  x = conv_transpose2d(x, 4, kernel = 2, stride = 2) as up
+  x = group_norm(x, 2) as norm
+  logits = linear(flatten(silu(x)), 10) as fc
+  output = log_softmax(logits)
+  return output
+}
+""",
+    "tokens": """
+model Tokens(ids: i64[N, 6], bias: f32[6, 6]) {
+  x = embedding(ids, 20, 16) as table
+  q = reshape(linear(layer_norm(x) as norm, 16) as q, [N, 6, 2, 8])
+  h = transpose(q, [0, 2, 1, 3])
+  y = attention(h, h, h, mask = bias, causal = true)
+  y = reshape(transpose(y, [0, 2, 1, 3]), [N, 6, 16]) + x
+  z = rms_norm(y) as last
+  pooled = mean(tanh(z), axis = 1)
+  largest = reduce_max(z, axis = 2)
+  return pooled, largest
+}
+""",
+}
+
+
+class Gradients(DeviceTest):
+    def gradientsOf(self, name):
+        text = self.path(name + ".nn")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("nn 1\n" + MODELS[name])
+        plain, differentiated = self.path("plain.mlir"), self.path(name + ".mlir")
+        self.succeeds(harness.program("nncc"), text, "--emit=ir", "-o", plain)
+        self.succeeds(harness.program("nncc-opt"), plain, "--add-gradients", "--expand-gradients", "-o", differentiated)
+        return self.compile(differentiated, None, "--target=cpu,cuda")
+
+    def agree(self, name, inputs):
+        model = self.gradientsOf(name)
+        listing = self.runs(model, "--info")
+        outputs = [line.split()[1] for line in listing.splitlines() if line.split()[:1] == ["output"]]
+        self.assertTrue(any(output.startswith("grad.") for output in outputs), listing)
+        given = [flag for tensor in inputs for flag in ("--input", tensor)]
+        files = {output: self.path(output + ".npy") for output in outputs}
+        self.runs(model, "--device=cpu", *given, *[flag for output, file in files.items() for flag in ("--output", f"{output}=@{file}")])
+        self.runs(model, "--device=cuda", *given, *[flag for output, file in files.items() for flag in ("--expect", f"{output}=@{file}")],
+                  "--rtol=1e-4", "--atol=1e-5", CUDA_EMULATOR_MODE="checked")
+
+    def testImage(self):
+        self.agree("image", ["image=random:1", "grad.output=random:2"])
+
+    def testTokens(self):
+        self.agree("tokens", ["ids=2x6xi64=1,2,3,4,5,6,1,1,19,0,2,7", "bias=random:1", "grad.pooled=random:2", "grad.largest=random:3"])
+
+
+if __name__ == "__main__":
+    unittest.main()
