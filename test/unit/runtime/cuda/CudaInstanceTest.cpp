@@ -180,6 +180,18 @@ TEST_F(CudaInstance, TakesEachTensorFromAnotherPlace) {
   here.expectRight(here.logits, there.picked);
 }
 
+TEST_F(CudaInstance, CopiesPageLockedTensorsWithoutStaging) {
+  Tensors tensors(7);
+  for (DLTensor *tensor :
+       {&tensors.inputs[0], &tensors.inputs[1], &tensors.outputs[0], &tensors.outputs[1]})
+    tensor->device = {kDLCUDAHost, 0};
+  Failing staging("cuMemHostAlloc:*:2");
+  ASSERT_EQ(run(tensors), NNCC_OK) << lastError();
+  tensors.expectRight();
+  tensors.outputs[1].device = {kDLCPU, 0};
+  EXPECT_EQ(run(tensors), NNCC_ENVIRONMENT_ERROR) << "staging would have been needed";
+}
+
 TEST_F(CudaInstance, AllocatesResultsWhereTheFirstInputIs) {
   size_t before = freeBytes();
   {
