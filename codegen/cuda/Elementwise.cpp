@@ -187,7 +187,7 @@ EmittedKernel ElementwiseEmitter::emit() {
                        : "a thread computes " + Twine(lanes) + " elements of the result, side by side in memory");
   std::string name = code.freshName("i");
   code.line("const " + code.indexType() + " " + name + " = " + each + ";");
-  Value number = code.index(name);
+  Value number = code.multiple(name, lanes);
   code.line("if (" + name + " >= " + count + ")");
   code.line("  return;");
   SmallVector<Value> index = resultIndex(number);

@@ -6,12 +6,18 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
+
+static constexpr llvm::StringLiteral kDivisorAttr = "divisor";
 
 /// The value of a dimension when every named dim is at its largest; nothing when that leaves 63 bits. A dim without an upper end
 /// counts as 1: the runtime refuses a run whose tensors do not fit the index type of a kernel.
@@ -132,9 +138,42 @@ Value KernelCode::read(Value tensor, ArrayRef<Value> index, int laneDim) {
   return compute(tensor, index, laneDim);
 }
 
+Value KernelCode::multiple(const Twine &text, int64_t divisor) {
+  Value value = index(text);
+  value.getDefiningOp()->setAttr(kDivisorAttr, getI64IntegerAttr(divisor));
+  return value;
+}
+
+/// A number that divides the position, whatever its variables are; 0 for the position 0.
+static int64_t knownDivisor(Value position) {
+  Operation *op = position.getDefiningOp();
+  APInt number;
+  if (matchPattern(position, m_ConstantInt(&number)))
+    return number.abs().getSExtValue();
+  auto of = [&](unsigned operand) { return knownDivisor(op->getOperand(operand)); };
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case<arith::MulIOp>([&](auto) { return (CheckedSize(of(0)) * of(1)).getOr(1); })
+      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>([&](auto) { return std::gcd(of(0), of(1)); })
+      .Case<arith::SelectOp>([&](auto) { return std::gcd(of(1), of(2)); })
+      // a % b is a less some multiples of b.
+      .Case<arith::RemUIOp>([&](auto) { return std::gcd(of(0), of(1)); })
+      .Case<arith::DivUIOp, arith::FloorDivSIOp>([&](auto) -> int64_t {
+        bool isKnown = matchPattern(op->getOperand(1), m_ConstantInt(&number)) && !number.isZero();
+        return isKnown && of(0) % number.getSExtValue() == 0 ? of(0) / number.getSExtValue() : 1;
+      })
+      .Case<UnrealizedConversionCastOp>([&](auto leaf) -> int64_t {
+        auto divisor = leaf->template getAttrOfType<IntegerAttr>(kDivisorAttr);
+        return divisor ? divisor.getInt() : 1;
+      })
+      .Default([](Operation *) { return 1; });
+}
+
 Value KernelCode::readMemory(Type element, StringRef pointer, Value offset, int laneDim) {
   if (lanes == 1)
     return load(element, pointer, offset);
+  // Elements side by side that need not begin at a whole vector: in rows of odd length, behind a slice.
+  if (laneDim >= 0 && knownDivisor(offset) % lanes != 0)
+    return load(element, pointer, add(offset, index(kLane)));
   // Both forms are loaded in front of the loop over the lanes.
   readInBranch |= isInBranch();
   std::string place = print(offset);

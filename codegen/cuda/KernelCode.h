@@ -66,8 +66,11 @@ public:
   /// `tensor` at `index`, computed from memory; f16 and bf16 come as f32. With lanes, the element number kLane of the vector that
   /// begins there along `laneDim`.
   mlir::Value read(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index, int laneDim = -1);
-  /// The element at `offset` from `pointer`; with lanes, of a vector unless laneDim is negative.
+  /// The element at `offset` from `pointer`; with lanes, of a vector unless laneDim is negative. The lanes are loaded one by one
+  /// where the vector might not lie on 16 bytes.
   mlir::Value readMemory(mlir::Type element, llvm::StringRef pointer, mlir::Value offset, int laneDim = -1);
+  /// A variable of the source whose values are multiples of `divisor`.
+  mlir::Value multiple(const llvm::Twine &text, int64_t divisor);
   /// Elements that one thread reads side by side. The loads are written at once, what is computed from them when it is printed:
   /// inside a loop over kLane.
   int64_t lanes = 1;

@@ -1,4 +1,5 @@
-"""The 1,000 digits through the trained LeNet: 969 right, as PyTorch has them, and the same ones."""
+"""The 1,000 digits through the trained LeNet: 969 right, as PyTorch has them, and the same ones. With --cuda on the stand-in CUDA
+device."""
 
 import os
 import unittest
@@ -11,9 +12,8 @@ class Digits(harness.TestCase):
         images, labels = harness.readDigits(os.path.join(harness.DATA, "mnist"), "digits1k")
         sharedObject = self.compile(os.path.join(harness.EXAMPLES, "lenet.nn"),
                                     os.path.join(harness.EXAMPLES, "lenet.safetensors"))
-        self.succeeds(harness.program("nncc-run"), sharedObject, "--input",
-                      f"image=@{images.writeNpy(self.path('images.npy'))}", "--output",
-                      f"logits=@{self.path('logits.npy')}")
+        self.runsModel(sharedObject, "--input", f"image=@{images.writeNpy(self.path('images.npy'))}", "--output",
+                       f"logits=@{self.path('logits.npy')}")
         logits = harness.readNpy(self.path("logits.npy")).values()
         expected = harness.readNpy(os.path.join(harness.DATA, "reference", "lenet_mnist", "logits_digits1k.npy")).values()
         predicted = [harness.argmax(logits[row * 10:row * 10 + 10]) for row in range(1000)]
@@ -22,4 +22,5 @@ class Digits(harness.TestCase):
 
 
 if __name__ == "__main__":
+    harness.takeCudaFlag()
     unittest.main()

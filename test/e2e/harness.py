@@ -54,6 +54,26 @@ def requireNvrtc():
         sys.exit(SKIPPED)
 
 
+# Where models run: on the CPU, or with --cuda on a script's command line on the stand-in CUDA device.
+device = "cpu"
+
+
+def takeCudaFlag():
+    global device
+    if "--cuda" in sys.argv:
+        sys.argv.remove("--cuda")
+        device = "cuda"
+        requireNvrtc()
+
+
+def runModel(*arguments, checked=False):
+    """nncc-run on that device, which with `checked` examines every access to memory."""
+    if device == "cpu":
+        return run(program("nncc-run"), *arguments)
+    environment = deviceEnvironment(CUDA_EMULATOR_MODE="checked" if checked else "plain")
+    return run(program("nncc-run"), *arguments, "--device=cuda", env=environment)
+
+
 class Tensor:
     """Raw bytes with NumPy's type string and a shape."""
 
@@ -155,8 +175,15 @@ class TestCase(unittest.TestCase):
         self.assertEqual(result.returncode, 0, f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
         return result
 
+    def runsModel(self, *arguments, checked=False):
+        result = runModel(*arguments, checked=checked)
+        self.assertEqual(result.returncode, 0, f"{' '.join(map(str, arguments))}\n{result.stdout}{result.stderr}")
+        return result
+
     def compile(self, model, weights=None, *flags):
         """Compiles a model into this test's folder and gives the path of the shared object."""
+        if device == "cuda":
+            flags = ("--target=cuda", *flags)
         output = self.path(os.path.splitext(os.path.basename(model))[0] + ".so")
         self.succeeds(program("nncc"), model, *(["--weights", weights] if weights else []), "-o", output, *flags)
         return output

@@ -1,6 +1,7 @@
 """Random models, compiled and run by nncc-run, against the plain loops of plain_loops.py.
 
-Called as `random_graphs.py [SEED [COUNT]]`. A failure prints the seed and the model's text; the same seed gives the same models.
+Called as `random_graphs.py [--cuda] [SEED [COUNT]]`. A failure prints the seed and the model's text; the same seed gives the same
+models. With --cuda they run on the stand-in CUDA device, which examines every access to memory.
 """
 
 import array
@@ -231,18 +232,19 @@ class RandomGraphs(harness.TestCase):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
                 weights = {name: tensor(value) for name, value in model.weights.items()}
-                command = [harness.program("nncc-run"), path]
+                command = [path]
                 if weights:
                     command += ["--weights", harness.writeSafetensors(self.path("weights.safetensors"), weights)]
                 command += ["--input", f"x=@{tensor(model.inputs['x']).writeNpy(self.path('x.npy'))}"]
                 for name in outputs:
                     command += ["--expect", f"{name}=@{tensor(model.values[name]).writeNpy(self.path(name + '.npy'))}"]
                 tolerance = harness.TOLERANCES["f32"]
-                result = harness.run(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"])
+                result = harness.runModel(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"], checked=True)
                 self.assertEqual(result.returncode, 0, f"seed {seed}\n{text}\n{result.stdout}{result.stderr}")
 
 
 if __name__ == "__main__":
+    harness.takeCudaFlag()
     if len(sys.argv) > 1:
         RandomGraphs.seed = int(sys.argv[1])
     if len(sys.argv) > 2:

@@ -1,4 +1,5 @@
-"""Models with weights, inputs and outputs that PyTorch computed (test/data/reference): compiled once, run at several batches."""
+"""Models with weights, inputs and outputs that PyTorch computed (test/data/reference): compiled once, run at several batches.
+With --cuda on the stand-in CUDA device, which examines every access to memory at the small batches."""
 
 import os
 import unittest
@@ -12,9 +13,9 @@ AGREEMENT = ["--rtol", "1e-4", "--atol", "1e-4"]
 
 class References(harness.TestCase):
     def check(self, sharedObject, inputName, inputTensor, outputName, outputTensor):
-        self.succeeds(harness.program("nncc-run"), sharedObject,
-                      "--input", f"{inputName}=@{inputTensor.writeNpy(self.path('input.npy'))}",
-                      "--expect", f"{outputName}=@{outputTensor.writeNpy(self.path('output.npy'))}", *AGREEMENT)
+        self.runsModel(sharedObject, "--input", f"{inputName}=@{inputTensor.writeNpy(self.path('input.npy'))}",
+                       "--expect", f"{outputName}=@{outputTensor.writeNpy(self.path('output.npy'))}", *AGREEMENT,
+                       checked=inputTensor.shape[0] <= 10)
 
     def compileReference(self, name):
         return self.compile(os.path.join(harness.EXAMPLES, name + ".nn"),
@@ -49,8 +50,8 @@ class References(harness.TestCase):
         x = harness.readNpy(os.path.join(REFERENCE, "simple_rnn", "input.npy"))
         y = harness.readNpy(os.path.join(REFERENCE, "simple_rnn", "output.npy"))
         y.data = y.data[:4 * 17] + b"\x00\x00\x80\x3f" + y.data[4 * 18:]
-        result = harness.run(harness.program("nncc-run"), sharedObject, "--input",
-                             f"x=@{x.writeNpy(self.path('x.npy'))}", "--expect", f"y=@{y.writeNpy(self.path('y.npy'))}")
+        result = harness.runModel(sharedObject, "--input", f"x=@{x.writeNpy(self.path('x.npy'))}",
+                                  "--expect", f"y=@{y.writeNpy(self.path('y.npy'))}")
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
         self.assertRegex(result.stdout + result.stderr, r"\by\b")
 
@@ -62,9 +63,8 @@ class FirstLosses(harness.TestCase):
         logitsPath = self.path("logits.npy")
         sharedObject = self.compile(os.path.join(harness.EXAMPLES, model + ".nn"),
                                     os.path.join(REFERENCE, reference, "init.safetensors"))
-        self.succeeds(harness.program("nncc-run"), sharedObject,
-                      "--input", f"{inputName}=@{images.writeNpy(self.path('images.npy'))}",
-                      "--output", f"logits=@{logitsPath}")
+        self.runsModel(sharedObject, "--input", f"{inputName}=@{images.writeNpy(self.path('images.npy'))}",
+                       "--output", f"logits=@{logitsPath}")
         loss = harness.crossEntropy(harness.readNpy(logitsPath).values(), labels, classes)
         expected = harness.readNpy(os.path.join(REFERENCE, reference, "losses.npy")).values()[0]
         self.assertAlmostEqual(loss, expected, delta=1e-5 * abs(expected))
@@ -92,4 +92,5 @@ class FirstLosses(harness.TestCase):
 
 
 if __name__ == "__main__":
+    harness.takeCudaFlag()
     unittest.main()
