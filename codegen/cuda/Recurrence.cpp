@@ -48,8 +48,12 @@ private:
   /// The element of a local array; the array has no dimension where the extent is 1.
   std::string element(StringRef name, ArrayRef<Position> positions);
   std::string array(StringRef name, ArrayRef<int64_t> extents);
-  Value ownElement(StringRef name, const Own &own);
-  Value gateElement(StringRef name, const Own &own, Value gate, Gates gates);
+  Value ownElement(StringRef name, const Own &own) {
+    return code.atom(type, element(name, {{own.f, plan.ownRows()}, {own.u, plan.units}}));
+  }
+  Value gateElement(StringRef name, const Own &own, Value gate, Gates gates) {
+    return code.atom(type, element(name, {{own.f, plan.ownRows()}, {own.u, plan.units}, {gate, gates.count}}));
+  }
   /// Where the state lies in shared memory.
   std::string place(StringRef buffer, const Own &own) {
     return ("hidden[" + buffer + "][" + code.print(own.blockRow) + "][" + code.print(own.unit) + "]").str();
@@ -107,9 +111,8 @@ RecurrenceEmitter::RecurrenceEmitter(KernelCode &code, nn::RecurrenceOp op, cons
     code.nameOperand(op.getH0(), "h0");
   if (op.getC0())
     code.nameOperand(op.getC0(), "c0");
-  static constexpr StringLiteral kNames[] = {"y", "h", "c"};
   for (unsigned number = 0; number < op->getNumResults(); ++number)
-    forYielded(number, [&](unsigned result) { code.nameResult(result, code.freshName(kNames[number])); });
+    forYielded(number, [&](unsigned result) { code.nameResult(result, code.freshName(number == 0 ? "y" : number == 1 ? "h" : "c")); });
   code.reserve({"thread", "part", "unit", "row", "block_row", "is_own", "i", "r", "g", "k", "f", "u", "p", "step", "time", "now",
                 "hidden", "state", "sum", "gate", "input", "own_h", "own_c", "own_bias", "own_weight", "update", "w"});
 }
@@ -119,10 +122,6 @@ void RecurrenceEmitter::forYielded(unsigned number, function_ref<void(unsigned)>
     if (code.storedValue(result) == op->getResult(number))
       body(result);
 }
-
-//===----------------------------------------------------------------------===//
-// Loops and local arrays
-//===----------------------------------------------------------------------===//
 
 void RecurrenceEmitter::each(StringRef variable, int64_t extent, function_ref<void(Value)> body, StringRef extentName) {
   if (extent == 1)
@@ -173,14 +172,6 @@ std::string RecurrenceEmitter::array(StringRef name, ArrayRef<int64_t> extents) 
     if (extent > 1)
       text += "[" + std::to_string(extent) + "]";
   return text;
-}
-
-Value RecurrenceEmitter::ownElement(StringRef name, const Own &own) {
-  return code.atom(type, element(name, {{own.f, plan.ownRows()}, {own.u, plan.units}}));
-}
-
-Value RecurrenceEmitter::gateElement(StringRef name, const Own &own, Value gate, Gates gates) {
-  return code.atom(type, element(name, {{own.f, plan.ownRows()}, {own.u, plan.units}, {gate, gates.count}}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -443,11 +434,6 @@ void RecurrenceEmitter::storeLast() {
       code.store(result, code.placeIn(code.resultMemory(result), {own.row, own.unit}), ownElement(name, own));
     });
   };
-  bool isWanted = false;
-  for (unsigned number = 1; number < op->getNumResults(); ++number)
-    forYielded(number, [&](unsigned) { isWanted = true; });
-  if (!isWanted)
-    return;
   eachOwn([&](const Own &own) {
     code.open("if (is_own)");
     write(1, "own_h", own);
