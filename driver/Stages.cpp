@@ -85,10 +85,10 @@ Result<CudaCode> driver::compileCuda(mlir::ModuleOp imported,
     return compiled.error();
   if (afterPasses)
     afterPasses(*module);
-  CudaCode code{std::move(compiled->program), {}};
+  CudaCode code{std::move(compiled->program), {}, std::move(compiled->sources)};
   code.contents.header = codegen::cuda::deviceHeader().str();
-  for (codegen::cuda::CudaSource &source : compiled->sources)
-    code.contents.kernels.push_back({source.symbol, std::move(source.text), {}});
+  for (const codegen::cuda::CudaSource &source : code.sources)
+    code.contents.kernels.push_back({source.symbol, source.text, {}});
   if (architectures.empty())
     return code;
 

@@ -54,6 +54,7 @@ passes::Packing cudaPacking();
 struct CudaCode {
   rt::Program program;
   codegen::DescriptorCuda contents; ///< but its programJson
+  std::vector<codegen::cuda::CudaSource> sources; ///< what the contents were made from, for reports
 };
 /// The passes and the program for CUDA, on a copy of `imported`; `afterPasses` as in
 /// compileVariant. An environment error when there is no NVRTC for `architectures` ("sm_80"), a user

@@ -92,8 +92,11 @@ void AttentionEmitter::unrolled(StringRef variable, const Twine &end, function_r
 
 void AttentionEmitter::begin() {
   auto number = [](int64_t value) { return std::to_string(value); };
+  constexpr int64_t kRegisters = 128; // the query's part and the sums stay in registers
+  code.registers = kRegisters;
   code.line("constexpr int kParts = " + number(parts) + ", kKeys = " + number(tileKeys) + ", kRun = " + number(run) + ";");
-  code.line("__shared__ __align__(16) " + cpp + " k_tile[kKeys][" + number(paddedDepth) + "], v_tile[kKeys][" + number(paddedWidth) + "];");
+  code.declareShared(type, "k_tile[kKeys][" + number(paddedDepth) + "]", tileKeys * paddedDepth);
+  code.declareShared(type, "v_tile[kKeys][" + number(paddedWidth) + "]", tileKeys * paddedWidth);
   code.line("const int thread = threadIdx.x, part = thread % kParts;");
   nn::Dim blocks = nn::dimOf(q, rank - 2).ceilDiv(queries);
   SmallVector<Value> extents;
@@ -306,7 +309,9 @@ EmittedKernel AttentionEmitter::emit() {
   SmallVector<nn::Dim> dims = llvm::to_vector(ArrayRef<nn::Dim>(nn::shapeOf(q)).drop_back(2));
   dims.push_back(nn::dimOf(q, rank - 2).ceilDiv(queries));
   launch.gridX = nn::product(dims, code.getContext());
-  return code.finish(launch);
+  EmittedKernel kernel = code.finish(launch);
+  kernel.product.emplace();
+  return kernel;
 }
 
 FailureOr<EmittedKernel> cuda::emitAttention(KernelCode &code) {

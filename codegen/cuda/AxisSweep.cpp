@@ -146,7 +146,7 @@ void AxisSweep::combineThreads(ArrayRef<std::string> names, TypeRange types,
   SmallVector<std::string> shared;
   for (auto [name, type] : llvm::zip(names, types)) {
     shared.push_back(name + "_of_warp");
-    code.line("__shared__ " + cppType(type, code.wideIndex) + " " + shared.back() + "[" + Twine(kWarps) + "];");
+    code.declareShared(type, shared.back() + "[" + Twine(kWarps) + "]", kWarps, /*isAligned=*/false);
   }
   code.open("if (lane % 32 == 0)");
   for (auto [name, array] : llvm::zip(names, shared))

@@ -55,6 +55,20 @@ void Contraction::planWork() {
   storeVector = std::min(storeVector, tile.columnRun());
 }
 
+static rt::cuda::MathUnit mathUnitOf(Arithmetic arithmetic) {
+  switch (arithmetic) {
+  case Arithmetic::MultiplyAdd:
+    return rt::cuda::MathUnit::Fp32;
+  case Arithmetic::Half:
+    return rt::cuda::MathUnit::Half;
+  case Arithmetic::Tf32:
+    return rt::cuda::MathUnit::Tf32;
+  case Arithmetic::Tf32x3:
+    return rt::cuda::MathUnit::Tf32x3;
+  }
+  llvm_unreachable("every arithmetic is handled");
+}
+
 EmittedKernel Contraction::emit() {
   planWork();
   auto area = [](int64_t rows, int64_t columns) { return std::to_string(rows) + " x " + std::to_string(columns); };
@@ -64,6 +78,7 @@ EmittedKernel Contraction::emit() {
                                   : "thread " + area(tile.threadRows, tile.threadColumns)));
   beginBlock();
   writeRowValues();
+  code.registers = registersNeeded();
   if (tile.usesTensorCores) {
     writeCopies();
     writeTensorMultiply();
@@ -83,7 +98,31 @@ EmittedKernel Contraction::emit() {
   launch.gridZ = products * tile.parts;
   EmittedKernel emitted = code.finish(launch);
   emitted.workspaceElements = rows * columns * products * tile.parts;
+  // What a thread, or on tensor cores a warp, reads of both operands for the products of its tile.
+  double rowsTogether = tile.usesTensorCores ? tile.warpRows() : tile.threadRows;
+  double columnsTogether = tile.usesTensorCores ? tile.warpColumns() : tile.threadColumns;
+  double wordsPerMultiplyAdd = (1 / rowsTogether + 1 / columnsTogether) * (arithmetic() == Arithmetic::Half ? 0.5 : 1);
+  nn::Dim depthOfBlock = tile.parts > 1 ? nn::constantDim(code.getContext(), tile.depthOfPart(*nn::constantOf(depth))) : depth;
+  emitted.product = {tile.rows, tile.columns, tile.depth, depthOfBlock, wordsPerMultiplyAdd, mathUnitOf(arithmetic())};
   return emitted;
+}
+
+/// What the plan counts, and what it cannot know: wider numbers, the rows that a thread loads, and the slice on its way.
+int64_t Contraction::registersNeeded() {
+  int64_t needed = registersPerThread(tile, arithmetic());
+  if (element.isF64())
+    needed += tile.threadRows * tile.threadColumns + tile.threadRows + tile.threadColumns;
+  needed += static_cast<int64_t>(arrays.size()) * leftPlan().perThread * (code.wideIndex ? 2 : 1);
+  int64_t words = std::max<int64_t>(element.getIntOrFloatBitWidth() / 32, 1);
+  if (!tile.usesTensorCores)
+    needed += (leftPlan().perThread * leftPlan().vector + rightPlan().perThread * rightPlan().vector) * words;
+  // Elements that come one by one have an address and a condition each.
+  constexpr int64_t kScattered = 32;
+  if (leftPlan().vector == 1 || rightPlan().vector == 1)
+    needed += kScattered;
+  // Before sm_80 there are no tensor cores for bf16: the multiply-adds in their stead keep operands of all lanes.
+  constexpr int64_t kWithoutTensorCores = 96;
+  return element.isBF16() ? needed + kWithoutTensorCores : needed;
 }
 
 /// Shared memory, and where the block and the thread stand.
@@ -194,9 +233,13 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
 
 void Contraction::declarePlainTiles() {
   // Rows are padded, or the threads of a warp would write to the same bank.
-  code.line("__shared__ __align__(16) " + sumType() + " " + leftName + "_tile[2][kBlockDepth][kBlockRows + 4];");
-  code.line("__shared__ __align__(16) " + sumType() + " " + rightName + "_tile[2][kBlockDepth][kBlockColumns" +
-            (rightAlongDepth ? " + 4" : "") + "];");
+  constexpr int64_t kPadding = 4;
+  code.declareShared(sumElement(), leftName + "_tile[2][kBlockDepth][kBlockRows + " + Twine(kPadding) + "]",
+                     2 * tile.depth * (tile.rows + kPadding));
+  int64_t rightPadding = rightAlongDepth ? kPadding : 0;
+  std::string padded = rightAlongDepth ? " + " + std::to_string(kPadding) : "";
+  code.declareShared(sumElement(), rightName + "_tile[2][kBlockDepth][kBlockColumns" + padded + "]",
+                     2 * tile.depth * (tile.columns + rightPadding));
 }
 
 void Contraction::placeThread() {

@@ -89,6 +89,7 @@ protected:
 
 private:
   void planWork();
+  int64_t registersNeeded();
   void beginBlock();
   void storeParts();
   mlir::Value placeInParts(mlir::Value part, mlir::Value row, mlir::Value column);

@@ -82,5 +82,7 @@ FailureOr<EmittedKernel> cuda::emitConvTranspose(KernelCode &code) {
   CudaLaunch launch;
   launch.threads = kThreads;
   launch.gridX = elements.ceilDiv(kThreads);
-  return code.finish(launch);
+  EmittedKernel kernel = code.finish(launch);
+  kernel.product.emplace();
+  return kernel;
 }

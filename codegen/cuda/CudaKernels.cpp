@@ -21,12 +21,12 @@ FailureOr<KernelPlan> CudaKernels::emit(nn::KernelOp kernel, StringRef symbol, b
   FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, model, isAligned, options);
   if (failed(code))
     return failure();
-  sources.push_back({symbol.str(), std::move(code->source)});
+  sources.push_back({symbol.str(), std::move(code->source), code->budget, code->product});
   KernelPlan plan;
   plan.cuda = code->launch;
   for (EmittedKernel &finish : code->finish) {
     plan.finish = {finish.symbol, finish.launch, code->workspaceElements};
-    sources.push_back({finish.symbol, std::move(finish.source)});
+    sources.push_back({finish.symbol, std::move(finish.source), finish.budget, finish.product});
   }
   return plan;
 }

@@ -1,8 +1,8 @@
 // The kernels of a model as CUDA C++: one function per kernel, and the header that all of them may use.
 #pragma once
 
-#include "codegen/KernelTarget.h"
 #include "codegen/cuda/CudaOptions.h"
+#include "codegen/cuda/KernelCode.h"
 #include "runtime/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -17,6 +17,8 @@ llvm::StringRef deviceHeader();
 struct CudaSource {
   std::string symbol; ///< Kernel::symbol of the program
   std::string text;   ///< the function and its tables, without the header
+  KernelBudget budget;
+  std::optional<ProductPlan> product;
 };
 
 /// A KernelTarget that keeps the source of every kernel, in the order of the Program's kernels.

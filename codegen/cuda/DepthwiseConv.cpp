@@ -140,7 +140,9 @@ FailureOr<EmittedKernel> DepthwiseEmitter::emit() {
   CudaLaunch launch;
   launch.threads = kThreads;
   launch.gridX = threads.ceilDiv(kThreads);
-  return code.finish(launch);
+  EmittedKernel kernel = code.finish(launch);
+  kernel.product.emplace();
+  return kernel;
 }
 
 FailureOr<EmittedKernel> cuda::emitDepthwiseConv(KernelCode &code, bool isAligned) {

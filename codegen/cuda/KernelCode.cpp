@@ -81,6 +81,9 @@ KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module, c
   for (size_t index = 0; index < kernel.getNumResults(); ++index)
     resultNames.push_back(numbered("y", index, kernel.getNumResults()));
   reserve({kLane});
+  auto isDouble = [](Type type) { return llvm::cast<RankedTensorType>(type).getElementType().isF64(); };
+  if (llvm::any_of(kernel.getBlock().getArgumentTypes(), isDouble) || llvm::any_of(kernel.getResultTypes(), isDouble))
+    registers = 96;
   source.reopen(); // what is written stands in the function's body
 }
 
@@ -301,6 +304,14 @@ std::string KernelCode::constantArray(nn::ConstantOp constant) {
 // The whole function
 //===----------------------------------------------------------------------===//
 
+void KernelCode::declareShared(Type element, const Twine &array, int64_t elements, bool isAligned, StringRef comment) {
+  bool isHalf = element.isF16() || element.isBF16();
+  std::string type = isHalf ? storageType(element, wideIndex) : cppType(element, wideIndex);
+  line("__shared__ " + Twine(isAligned ? "__align__(16) " : "") + type + " " + array + ";" + (comment.empty() ? "" : " // ") + comment);
+  int64_t bits = element.isIndex() ? (wideIndex ? 64 : 32) : element.getIntOrFloatBitWidth();
+  sharedBytes += elements * std::max<int64_t>(bits / 8, 1);
+}
+
 EmittedKernel KernelCode::finish(CudaLaunch launch) {
   launch.hasStatus = hasStatus;
   launch.wideIndex = wideIndex;
@@ -345,7 +356,11 @@ EmittedKernel KernelCode::finish(CudaLaunch launch) {
   if (auto list = module->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr))
     for (auto named : list.getAsRange<nn::DimAttr>())
       parameters.push_back("const " + indexType() + " " + dimParameter(named.getName()));
-  std::string signature = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads) + ")";
+  // Of a multiprocessor, on every architecture; registers are handed out to warps in units of 8 a thread.
+  constexpr int64_t kRegisters = 65536, kThreads = 1024, kUnit = 8, kMostPerThread = 255;
+  int64_t blocks = std::max<int64_t>(1, std::min(kThreads, kRegisters / int64_t(llvm::alignTo(registers, kUnit))) / launch.threads);
+  int64_t most = std::min(kMostPerThread, kRegisters / (blocks * launch.threads) / kUnit * kUnit);
+  std::string signature = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads) + ", " + std::to_string(blocks) + ")";
   text.line(signature);
   std::string head = symbol + "(";
   std::string indent(head.size(), ' ');
@@ -360,5 +375,5 @@ EmittedKernel KernelCode::finish(CudaLaunch launch) {
     current += (current.back() == '(' || current == indent ? "" : " ") + piece;
   }
   text.line(current);
-  return {symbol, before.text() + text.take() + body + "}\n", launch};
+  return {symbol, before.text() + text.take() + body + "}\n", launch, {most, sharedBytes, stackBytes}};
 }

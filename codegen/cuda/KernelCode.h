@@ -12,13 +12,32 @@
 #include "codegen/cuda/ScalarCode.h"
 #include "ir/Kernel.h"
 #include "ir/StridedView.h"
+#include "runtime/cuda/GpuModel.h"
 
 namespace nncc::codegen::cuda {
+
+/// What a kernel may take of a multiprocessor; test/e2e/cuda/check_resources.cpp holds its machine code for every architecture
+/// against it. Spilled registers are in no budget.
+struct KernelBudget {
+  int64_t registers = 0;   ///< per thread, at most
+  int64_t sharedBytes = 0; ///< static, per block
+  int64_t stackBytes = 0;  ///< per thread; see ScalarCode::stackBytes
+};
+
+/// How a kernel multiplies, for reports. Kernels without tiles have none of the sizes.
+struct ProductPlan {
+  int64_t rows = 0, columns = 0, slice = 0; ///< of a block's tile, and how deep a slice of the operands it holds at once
+  nn::Dim depth = {};
+  double sharedWordsPerMultiplyAdd = 0; ///< that a thread reads
+  rt::cuda::MathUnit unit = rt::cuda::MathUnit::Fp32;
+};
 
 /// A kernel in CUDA C++ and how it is launched.
 struct EmittedKernel {
   std::string symbol, source;
   CudaLaunch launch;
+  KernelBudget budget;
+  std::optional<ProductPlan> product = {}; ///< of a kernel that multiplies matrices or convolves
   /// Empty, or the kernel that runs behind this one and makes the results of the parts in a workspace of f32.
   std::vector<EmittedKernel> finish = {};
   nn::Dim workspaceElements = {};
@@ -90,6 +109,14 @@ public:
   // The whole function
   //===--------------------------------------------------------------------===//
 
+  /// Declares an array in shared memory, such as "tile[2][kDepth + 1]", with that many elements. For accesses of 16 bytes it is
+  /// aligned.
+  void declareShared(mlir::Type element, const llvm::Twine &array, int64_t elements, bool isAligned = true, llvm::StringRef comment = "");
+  /// Registers that a thread may have, about: the launch bounds ask for as many blocks on a multiprocessor as have room. Left to
+  /// itself, ptxas spills a few registers here and there to make room for more. With the default 1024 threads have room, enough to
+  /// hide the waiting of a kernel that is limited by memory.
+  int64_t registers = 64;
+
   /// A line of the comment above the kernel.
   void note(const llvm::Twine &text) { notes.push_back(text.str()); }
   /// Frames what was written: comment, signature, body.
@@ -109,6 +136,7 @@ private:
   llvm::StringMap<std::pair<mlir::Value, unsigned>> loaded;
   llvm::DenseMap<mlir::Operation *, std::string> constantNames;
   std::vector<std::string> notes;
+  int64_t sharedBytes = 0;
   bool readInBranch = false;
   SourceWriter before; ///< constant tables in front of the function
   bool hasStatus = false;

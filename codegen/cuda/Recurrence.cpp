@@ -182,7 +182,9 @@ void RecurrenceEmitter::declareShared() {
   std::string kParts = plan.parts > 1 ? ", kParts = " + std::to_string(plan.parts) : "";
   code.line("constexpr int kRows = " + Twine(plan.rows) + kParts + ", kPadded = " + Twine(plan.padded) + ";");
   code.line(resetsBefore ? "// The states, and the states times the reset gate." : "// The states before a step and behind it.");
-  code.line("__shared__ __align__(16) " + cpp + " hidden[2][kRows][kPadded];");
+  constexpr int64_t kOther = 64; // gates, inputs, addresses
+  code.registers = (plan.isResident ? kWeightRegisters : 0) + kSumRegisters + kOther;
+  code.declareShared(type, "hidden[2][kRows][kPadded]", 2 * plan.rows * plan.padded);
   code.line("const int thread = threadIdx.x;");
   if (plan.parts > 1)
     code.line("const int part = thread % kParts;");

@@ -10,8 +10,6 @@ using namespace nncc::codegen::cuda;
 namespace {
 
 constexpr int64_t kMostThreads = 512;
-/// 32-bit registers that a thread may spend on weights that stay, and on sums.
-constexpr int64_t kWeightRegisters = 64, kSumRegisters = 32;
 
 } // namespace
 

@@ -25,6 +25,9 @@ struct RecurrencePlan {
 /// Bytes of shared memory that every device has for a block.
 inline constexpr int64_t kSharedBytes = 48 * 1024;
 
+/// Registers of a thread that resident weights, and sums, may take.
+inline constexpr int64_t kWeightRegisters = 64, kSumRegisters = 32;
+
 /// The plan for a layer of `hidden` units; `batch` where it is known, numbers take `storedBytes` in memory and `computedBytes` in
 /// registers. Nothing when the states of one row are too large for shared memory.
 std::optional<RecurrencePlan> planRecurrence(int64_t hidden, int64_t gates, std::optional<int64_t> batch, int64_t storedBytes,

@@ -486,9 +486,9 @@ ScalarCode::Expression ScalarCode::compute(Value value) {
       .Case<math::RsqrtOp>([&](auto) { return call("rsqrt" + f, op->getOperands()); })
       .Case<math::TanhOp>([&](auto) { return call("tanh" + f, op->getOperands()); })
       .Case<math::ErfOp>([&](auto) { return call("erf" + f, op->getOperands()); })
-      .Case<math::SinOp>([&](auto) { return call("sin" + f, op->getOperands()); })
-      .Case<math::CosOp>([&](auto) { return call("cos" + f, op->getOperands()); })
-      .Case<math::TanOp>([&](auto) { return call("tan" + f, op->getOperands()); })
+      .Case<math::SinOp>([&](auto) { return callWithAngle("sin" + f, op->getOperands()); })
+      .Case<math::CosOp>([&](auto) { return callWithAngle("cos" + f, op->getOperands()); })
+      .Case<math::TanOp>([&](auto) { return callWithAngle("tan" + f, op->getOperands()); })
       .Case<math::PowFOp>([&](auto) { return call("pow" + f, op->getOperands()); })
       .Case<math::FloorOp>([&](auto) { return call("floor" + f, op->getOperands()); })
       .Case<math::CeilOp>([&](auto) { return call("ceil" + f, op->getOperands()); })
@@ -497,6 +497,12 @@ ScalarCode::Expression ScalarCode::compute(Value value) {
       .Default([&](Operation *) -> Expression {
         llvm::report_fatal_error("no C++ for " + op->getName().getStringRef());
       });
+}
+
+ScalarCode::Expression ScalarCode::callWithAngle(StringRef function, ValueRange arguments) {
+  constexpr int64_t kRemainderBytes = 32;
+  stackBytes = kRemainderBytes;
+  return call(function, arguments);
 }
 
 /// A branch that only computes a value is a choice between two expressions; the one not taken is not evaluated.

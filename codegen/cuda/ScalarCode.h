@@ -72,6 +72,9 @@ public:
   void reserve(llvm::ArrayRef<llvm::StringRef> hints);
   /// A name that no other variable has: the hint, or with a number behind it.
   std::string freshName(llvm::StringRef hint);
+  /// Local memory that the code may take: on some architectures CUDA's sine, cosine and tangent keep the digits of a large angle's
+  /// remainder in an array there.
+  int64_t stackBytes = 0;
   /// Writes `if (condition) <statement>;`.
   void statementIf(mlir::Value condition, const llvm::Twine &statement);
 
@@ -92,6 +95,7 @@ private:
   std::string operand(mlir::Value value, int precedence);
   Expression binary(mlir::Operation *op, llvm::StringRef symbol, int precedence);
   Expression call(llvm::StringRef function, mlir::ValueRange arguments);
+  Expression callWithAngle(llvm::StringRef function, mlir::ValueRange arguments);
   Expression cast(mlir::Value from, mlir::Type to, llvm::StringRef first = "");
   void remember(mlir::Value value, Expression expression);
 

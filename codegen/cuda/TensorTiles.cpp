@@ -18,9 +18,9 @@ using namespace nncc::codegen::cuda;
 static int64_t runOf(Type element) { return 128 / element.getIntOrFloatBitWidth(); }
 
 void Contraction::declareTensorTiles() {
-  std::string type = storageType(element, code.wideIndex);
   auto declare = [&](const std::string &name, const std::string &rows, const std::string &columns, StringRef meaning) {
-    code.line("__shared__ __align__(16) " + type + " " + name + "_tile[kStages][" + rows + " * " + columns + "]; // " + meaning);
+    int64_t across = name == leftName ? tile.rows : tile.columns;
+    code.declareShared(element, name + "_tile[kStages][" + rows + " * " + columns + "]", tile.stages * across * tile.depth, true, meaning);
   };
   declare(leftName, "kBlockRows", "kBlockDepth", "[row][depth], swizzled");
   if (rightAlongDepth)

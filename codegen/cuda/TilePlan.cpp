@@ -24,6 +24,15 @@ using namespace nncc;
 using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
 
+/// Sums, operands of one step (3xTF32 holds them in two parts), and what addresses and loads take, about.
+int64_t cuda::registersPerThread(const TileShape &tile, Arithmetic arithmetic) {
+  constexpr int64_t kOther = 48;
+  int64_t sums = tile.threadRows * tile.threadColumns;
+  if (!tile.usesTensorCores)
+    return sums + tile.threadRows + tile.threadColumns + kOther;
+  return sums + (2 * tile.threadRows + tile.threadColumns) * (arithmetic == Arithmetic::Tf32x3 ? 3 : 1) + kOther;
+}
+
 namespace {
 
 constexpr int64_t kMultiprocessors = 108, kSharedBytesPerCycle = 128, kL2BytesPerCycle = 64;
@@ -52,15 +61,6 @@ int64_t elementBytes(Arithmetic arithmetic) { return arithmetic == Arithmetic::H
 
 int64_t sharedBytes(const TileShape &tile, Arithmetic arithmetic) {
   return tile.stages * (tile.rows + tile.columns) * tile.depth * elementBytes(arithmetic);
-}
-
-/// Sums, operands of one step (3xTF32 holds them in two parts), and what addresses and loads take, about.
-int64_t registersPerThread(const TileShape &tile, Arithmetic arithmetic) {
-  constexpr int64_t kOther = 48;
-  int64_t sums = tile.threadRows * tile.threadColumns;
-  if (!tile.usesTensorCores)
-    return sums + tile.threadRows + tile.threadColumns + kOther;
-  return sums + (2 * tile.threadRows + tile.threadColumns) * (arithmetic == Arithmetic::Tf32x3 ? 3 : 1) + kOther;
 }
 
 double predictedCycles(const TileShape &tile, const ProductSize &size) {

@@ -42,6 +42,9 @@ struct TileShape {
   int64_t warpsAcross() const { return columns / warpColumns(); }
 };
 
+/// 32-bit registers that the tile is planned to take; the launch bounds ask for them.
+int64_t registersPerThread(const TileShape &tile, Arithmetic arithmetic);
+
 /// The tiles that fit a product and every device, from the one that an analytic model of a GPU expects to be fastest. There is at
 /// least one.
 std::vector<TileShape> rankTiles(const ProductSize &size);

@@ -109,15 +109,21 @@ Result<std::vector<DeviceDescription>> listDevices(const Driver &cuda) {
     description.name = name;
     if (CUresult code = cuda.cuDeviceTotalMem_v2(&description.memoryBytes, device))
       return cuda.failure(code, "cuDeviceTotalMem", what);
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, kHz = 0, memoryKHz = 0, busBits = 0;
     using Attribute = std::pair<int *, CUdevice_attribute>;
     for (auto [value, attribute] :
          {Attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
           Attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-          Attribute(&description.multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)})
+          Attribute(&description.multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+          Attribute(&kHz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+          Attribute(&memoryKHz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+          Attribute(&busBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)})
       if (CUresult code = cuda.cuDeviceGetAttribute(value, attribute, device))
         return cuda.failure(code, "cuDeviceGetAttribute", what);
     description.capability = major * 10 + minor;
+    // Memory moves a word at either edge of its clock.
+    description.peaks = peaksOf(description.capability, description.multiprocessors, kHz * 1e3,
+                                2 * (memoryKHz * 1e3) * (busBits / 8.0));
   }
   return devices;
 }

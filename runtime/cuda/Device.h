@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/GpuModel.h"
 
 #include <mutex>
 #include <utility>
@@ -59,6 +60,7 @@ struct DeviceDescription {
   int capability = 0; ///< 80 for 8.0
   size_t memoryBytes = 0;
   int multiprocessors = 0;
+  DevicePeaks peaks; ///< 0 where the driver does not tell the clocks
 };
 
 /// All devices of the driver.

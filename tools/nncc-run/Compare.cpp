@@ -76,7 +76,8 @@ Result<Comparison> tools::compare(const std::string &name, const rt::HostTensor 
     comparison.maxAbsError = std::max(comparison.maxAbsError, error);
     if (wanted != 0)
       comparison.maxRelError = std::max(comparison.maxRelError, error / std::abs(wanted));
-    if (!(error <= allowed)) {
+    // What is allowed near an infinity is infinite, and yet nothing but the infinity will do.
+    if (!(error <= allowed) || std::isinf(error)) {
       ++mismatches;
       if (error - allowed > worstExcess || worst < 0) {
         worstExcess = error - allowed;

@@ -8,6 +8,7 @@
 #include "tools/support/TextTable.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 using namespace nncc;
 using namespace nncc::tools;
@@ -39,4 +40,25 @@ std::string tools::renderDevices() {
   notes +=
       nvrtc ? "NVRTC: " + (*nvrtc)->describe() + "\n" : "no NVRTC: " + nvrtc.error().message + "\n";
   return table.render() + "\n" + notes;
+}
+
+nlohmann::json tools::devicesToJson() {
+  nlohmann::json list = nlohmann::json::array();
+  auto driver = rt::cuda::Driver::get();
+  if (!driver)
+    return list;
+  auto devices = rt::cuda::listDevices(**driver);
+  if (!devices)
+    return list;
+  for (const rt::cuda::DeviceDescription &device : *devices)
+    list.push_back({{"device", fmt::format("cuda:{}", device.ordinal)},
+                    {"name", device.name},
+                    {"architecture", fmt::format("sm_{}", device.capability)},
+                    {"driver", rt::cuda::versionText((*driver)->version)},
+                    {"multiprocessors", device.multiprocessors},
+                    {"memory_bytes", device.memoryBytes},
+                    {"peak_f32_gflops", device.peaks.fp32Flops / 1e9},
+                    {"peak_f16_gflops", device.peaks.halfFlops / 1e9},
+                    {"peak_gbytes_per_s", device.peaks.memoryBytes / 1e9}});
+  return list;
 }

@@ -203,8 +203,11 @@ Result<void> Runner::writeJson() const {
 Result<ExitStatus> Runner::run() {
   if (options.listDevices) {
     say(renderDevices());
-    if (options.model.empty())
-      return kDone;
+    report["devices"] = devicesToJson();
+    if (options.model.empty()) {
+      auto written = writeJson();
+      return written ? Result<ExitStatus>(kDone) : written.error();
+    }
   }
   options.loading.log = [quiet = options.quiet, verbose = options.verbose](const std::string &text) {
     bool isWarning = text.starts_with("warning: ");

@@ -2,6 +2,7 @@
 // file is the command line; the stages are in driver/.
 
 #include "driver/CompileModel.h"
+#include "driver/CudaReport.h"
 #include "driver/ModelGraph.h"
 #include "driver/ModelHeader.h"
 #include "driver/ModelSummary.h"
@@ -274,6 +275,9 @@ Result<void> Driver::emitLowered() {
   return write({code->data(), code->size()}, isObject ? "o" : "");
 }
 
+/// The one that --arch names first, for what is shown of one architecture.
+std::string gpuArchitecture() { return gpuArchitectures.empty() ? "sm_80" : gpuArchitectures.front(); }
+
 /// The kernels for a CUDA device: their source, or what NVRTC makes of it.
 Result<void> Driver::emitCuda(mlir::ModuleOp module) {
   if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
@@ -287,7 +291,7 @@ Result<void> Driver::emitCuda(mlir::ModuleOp module) {
   auto nvrtc = rt::cuda::Nvrtc::get();
   if (!nvrtc)
     return nvrtc.error();
-  std::string architecture = gpuArchitectures.empty() ? "sm_80" : gpuArchitectures.front();
+  std::string architecture = gpuArchitecture();
   llvm::StringRef number(architecture);
   bool isPtx = emitKind == Emit::Ptx;
   if (isPtx && number.consume_front("sm_"))
@@ -325,6 +329,7 @@ Result<void> Driver::emitSharedObject() {
   ModelFiles files{pathFor("so"), self, weightsMode};
   // Linking resets all flags: lld is a program with flags of its own.
   bool printReport = report, printPath = verbose;
+  std::string architecture = gpuArchitecture();
   if (auto written = writeSharedObject(*compiled, files); !written)
     return written.error();
   if (printPath)
@@ -337,6 +342,12 @@ Result<void> Driver::emitSharedObject() {
   auto text = reportMemory(program, codeBytes, compiled->weights.size());
   if (!text)
     return text.error();
+  if (compiled->cuda) {
+    auto kernels = reportCudaKernels(compiled->cuda->program, compiled->cuda->sources, architecture);
+    if (!kernels)
+      return kernels.error();
+    *text += "\n" + *kernels;
+  }
   return writeToStdout(*text);
 }
 

@@ -45,6 +45,8 @@ TEST(Compare, InfinityAndNanMatchOnlyThemselves) {
   EXPECT_FALSE(compare("y", tensorOf({1}, {nan}), tensorOf({1}, {0}), {1e9, 1e9})->matches);
   EXPECT_FALSE(compare("y", tensorOf({1}, {0}), tensorOf({1}, {nan}), {1e9, 1e9})->matches);
   EXPECT_FALSE(compare("y", tensorOf({1}, {1}), tensorOf({1}, {inf}), {0, 0})->matches);
+  EXPECT_FALSE(compare("y", tensorOf({1}, {1}), tensorOf({1}, {inf}), {})->matches);
+  EXPECT_FALSE(compare("y", tensorOf({1}, {-inf}), tensorOf({1}, {inf}), {})->matches);
 }
 
 TEST(Compare, RefusesAnotherShape) {

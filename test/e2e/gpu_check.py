@@ -1,0 +1,62 @@
+"""tools/gpu-check: the folder that it packs runs without LLVM, here on the stand-in CUDA device."""
+
+import json
+import os
+import sys
+import unittest
+
+import harness
+
+PROGRAM = os.path.join(harness.ROOT, "tools", "gpu-check")
+MODELS = "cnn_infer,conv2d_depthwise,matmul_batched,linear_1024_f32"
+
+
+class GpuCheck(harness.TestCase):
+    def pack(self, models):
+        folder = self.path("check")
+        # The stand-in device executes PTX alone, so machine code would be of no use here.
+        self.succeeds(sys.executable, "-B", PROGRAM, "--pack", folder, "--build", harness.BUILD, "--arch=", "--models", models)
+        return folder
+
+    def check(self, folder, *arguments):
+        environment = harness.deviceEnvironment()
+        environment["LD_LIBRARY_PATH"] = os.path.dirname(environment["NNCC_CUDA_DRIVER"])
+        return harness.run(sys.executable, "-B", os.path.join(folder, "gpu-check"), *arguments, env=environment)
+
+    def testChecksAndTimes(self):
+        folder = self.pack(MODELS)
+        listing = self.succeeds("ldd", *(os.path.join(folder, path) for path in ("bin/nncc-run", "models/cnn_infer.so"))).stdout
+        self.assertNotRegex(listing, "LLVM|MLIR")
+        result = self.check(folder, "--duration", "1")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"\n5 of 5 checks correct\n$")
+        with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual([timing["name"] for timing in report["timings"]], MODELS.split(","))
+        for timing in report["timings"]:
+            for kernel in timing["kernels"]:
+                self.assertGreater(kernel["mean_ns"], 0)
+        # 2 * 1024 * 1024 FLOPs for each of 1024 rows; the device limits that by its arithmetic.
+        linear = report["timings"][-1]["kernels"][0]
+        self.assertAlmostEqual(linear["roofline_ns"], 2 * 1024**3 / report["device"]["peak_f32_gflops"], delta=1e-6 * linear["roofline_ns"])
+
+    def testAWrongResultIsNoticed(self):
+        folder = self.pack("matmul_batched")
+        with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+            model = json.load(file)["models"][0]
+        path = os.path.join(folder, next(iter(model["expected"].values())))
+        tensor = harness.readNpy(path)
+        harness.Tensor(tensor.type, tensor.shape, b"\0\0\x80\x7f" + tensor.data[4:]).writeNpy(path)
+        result = self.check(folder, "--only-correctness")
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"WRONG: matmul_batched\n")
+
+    def testWithoutADevice(self):
+        result = self.check(self.pack("matmul_batched"), "--device=cuda:7")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        self.assertIn("there is no cuda:7", result.stdout)
+
+
+if __name__ == "__main__":
+    harness.requireNvrtc()
+    unittest.main()
