@@ -179,29 +179,25 @@ private:
     auto functions = load(device, *model, loadNs);
     if (!functions)
       return functions.error();
-    const rt::Step &step = model->program.findEntryPoint("infer")->steps.front();
-    const rt::CudaLaunch &launch = *model->program.kernels[step.kernel].cuda;
+    const rt::Program &program = model->program;
     const Driver &driver = device.driver();
-    std::vector<CUdeviceptr> addresses(step.args.size());
-    std::vector<void *> arguments;
-    for (CUdeviceptr &address : addresses) {
-      size_t bytes = sizeof(float) * kGemmSize * kGemmSize;
-      if (CUresult code = driver.cuMemAlloc_v2(&address, bytes))
+    std::vector<CUdeviceptr> addresses(program.buffers.size());
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      size_t bytes = program.buffers[i].sizeBytes.evaluate({}).getOr(0);
+      if (CUresult code = driver.cuMemAlloc_v2(&addresses[i], std::max<size_t>(bytes, 1)))
         return device.failure(code, "cuMemAlloc", "no memory for the product");
       constexpr unsigned kOne = 0x3f800000;
-      driver.cuMemsetD32_v2(address, kOne, bytes / sizeof(float));
-      arguments.push_back(&address);
+      driver.cuMemsetD32_v2(addresses[i], kOne, bytes / sizeof(float));
     }
     std::vector<double> times;
     for (int i = 0; i < 6; ++i) { // the first one warms up
       auto start = Clock::now();
-      auto extent = [](const rt::SizeExpr &expr) { return static_cast<unsigned>(expr.evaluate({}).getOr(0)); };
-      CUresult code = driver.cuLaunchKernel((*functions)[step.kernel], extent(launch.gridX), extent(launch.gridY), extent(launch.gridZ),
-                                            static_cast<unsigned>(launch.threadsPerBlock), 1, 1, 0, nullptr, arguments.data(), nullptr);
-      if (code == CUDA_SUCCESS)
-        code = driver.cuCtxSynchronize();
-      if (code)
-        return device.failure(code, "cuLaunchKernel", "the product failed");
+      // A product whose depth is cut into parts has a second step, which adds them up.
+      for (const rt::Step &step : program.findEntryPoint("infer")->steps)
+        if (CUresult code = launch(driver, (*functions)[step.kernel], program, step, addresses))
+          return device.failure(code, "cuLaunchKernel", "the product failed");
+      if (CUresult code = driver.cuCtxSynchronize())
+        return device.failure(code, "cuCtxSynchronize", "the product failed");
       if (i > 0)
         times.push_back(nsSince(start));
     }
@@ -212,6 +208,18 @@ private:
     table.addRow({fmt::format("Stand-in driver, f32 product of {0} x {0} x {0}, one core", kGemmSize), formatFixed(rate, 2) + " GFLOP/s",
                   ">= " + formatFixed(kGoal, 0) + " GFLOP/s", rate >= kGoal ? "yes" : "no"});
     return {};
+  }
+
+  /// A step of a program without named dims.
+  static CUresult launch(const Driver &driver, CUfunction function, const rt::Program &program, const rt::Step &step,
+                         std::vector<CUdeviceptr> &addresses) {
+    std::vector<void *> arguments;
+    for (const rt::BufferRef &ref : step.args)
+      arguments.push_back(&addresses[ref.buffer]);
+    const rt::CudaLaunch &launch = *program.kernels[step.kernel].cuda;
+    auto extent = [](const rt::SizeExpr &expr) { return static_cast<unsigned>(expr.evaluate({}).getOr(0)); };
+    return driver.cuLaunchKernel(function, extent(launch.gridX), extent(launch.gridY), extent(launch.gridZ),
+                                 static_cast<unsigned>(launch.threadsPerBlock), 1, 1, 0, nullptr, arguments.data(), nullptr);
   }
 
   void addTime(const std::string &what, double ns, double goalNs) {
