@@ -62,7 +62,7 @@ def modelTest(name, text, inputs, isChecked):
         for key, (shape, recipe) in inputs.items():
             value = synthetic.make(f"{name}/{key}", shape, recipe)
             command += ["--input", f"{key}=@{value.writeNpy(self.path(key + '.npy'))}"]
-        outputs = [word.strip() for word in self.outputsOf(model)]
+        outputs = self.outputsOf(model)
         written = [word for output in outputs for word in ("--output", f"{output}=@{self.path('out-' + output + '.npy')}")]
         self.succeeds(harness.program("nncc-run"), *command, *written)
         expected = [word for output in outputs for word in ("--expect", f"{output}=@{self.path('out-' + output + '.npy')}")]
@@ -73,10 +73,9 @@ def modelTest(name, text, inputs, isChecked):
 
 class Models(harness.TestCase):
     def outputsOf(self, model):
-        """The names of a model's outputs, as its last line gives them."""
-        with open(model, encoding="utf-8") as file:
-            last = [line for line in file if line.strip().startswith("return")][-1]
-        return [part.split("=")[0] for part in last.strip().removeprefix("return").split(", ")]
+        """The names of a model's outputs, as nncc-run lists them."""
+        listing = self.succeeds(harness.program("nncc-run"), model, "--info").stdout
+        return [line.split()[1] for line in listing.splitlines() if line.split()[:1] == ["output"]]
 
 
 for name, (inputs, isChecked) in EXAMPLES.items():
