@@ -1,11 +1,11 @@
 // .npy from any bytes: no crash, and the data fits the shape.
-#include "runtime/Npy.h"
+#include "runtime/data/Npy.h"
 
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   nncc::Result<nncc::rt::HostTensor> tensor =
-      nncc::rt::parseNpy({reinterpret_cast<const std::byte *>(data), size}, "fuzz");
+      nncc::data::parseNpy({reinterpret_cast<const std::byte *>(data), size}, "fuzz");
   if (!tensor)
     return 0;
   int64_t sizeBytes = nncc::sizeBytesOf(tensor->dtype);

@@ -2,8 +2,8 @@
 
 #include "tools/nncc-run/InputSpec.h"
 #include "runtime/DLPackBridge.h"
-#include "runtime/Npy.h"
-#include "tools/nncc-run/Image.h"
+#include "runtime/data/Npy.h"
+#include "runtime/data/Image.h"
 #include "runtime/SizeExpr.h"
 #include "runtime/Tensor.h"
 
@@ -176,7 +176,7 @@ Result<rt::HostTensor> readImageInput(const nncc_tensor_info &input, const std::
   const nncc_extent *chw = input.shape + hasBatch;
   if (chw[0].value != 1 && chw[0].value != 3)
     return bad("an image has 1 channel (grey) or 3 (red, green, blue); give it as an .npy file");
-  auto image = readImage(path, {static_cast<int>(chw[0].value), *dtype});
+  auto image = data::readImage(path, {static_cast<int>(chw[0].value), *dtype});
   if (!image)
     return image.error();
   for (int d : {1, 2})
@@ -356,8 +356,8 @@ Result<std::vector<rt::HostTensor>> tools::makeInputs(const nncc_model_info &inf
       continue;
     }
     bool isFile = value[0] == '@';
-    auto tensor = isFile && isImagePath(value) ? readImageInput(input, value.substr(1))
-                  : isFile                     ? rt::readNpy(value.substr(1))
+    auto tensor = isFile && data::isImagePath(value) ? readImageInput(input, value.substr(1))
+                  : isFile                     ? data::readNpy(value.substr(1))
                                                : parseLiteral(input.name, value);
     if (!tensor)
       return tensor.error();

@@ -4,7 +4,7 @@
 #include "runtime/DLPackBridge.h"
 #include "runtime/DeviceName.h"
 #include "runtime/File.h"
-#include "runtime/Npy.h"
+#include "runtime/data/Npy.h"
 #include "runtime/TaskPool.h"
 #include "tools/nncc-run/Benchmark.h"
 #include "tools/nncc-run/Compare.h"
@@ -128,7 +128,7 @@ Result<ExitStatus> Runner::checkOutputs(const std::vector<FileOfOutput> &files,
                                         const nncc_model_info &info) {
   ExitStatus status = kDone;
   for (const FileOfOutput &file : files) {
-    auto expected = rt::readNpy(file.path);
+    auto expected = data::readNpy(file.path);
     if (!expected)
       return expected.error();
     const char *name = info.outputs[file.output].name;
@@ -256,7 +256,7 @@ Result<ExitStatus> Runner::run() {
     return ran.error();
 
   for (const FileOfOutput &file : *outputFiles)
-    if (auto written = rt::writeNpy(file.path, outputs[file.output].dtype,
+    if (auto written = data::writeNpy(file.path, outputs[file.output].dtype,
                                     outputs[file.output].shape, outputs[file.output].data.data());
         !written)
       return written.error();

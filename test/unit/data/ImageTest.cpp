@@ -1,6 +1,6 @@
 // Images as tensors: channels, layout and scale against values set by hand, and files that are not
 // what they seem.
-#include "tools/nncc-run/Image.h"
+#include "runtime/data/Image.h"
 
 #include "test/unit/runtime/TemporaryFolder.h"
 
@@ -10,7 +10,7 @@
 #include <cstring>
 
 using namespace nncc;
-using namespace nncc::tools;
+using namespace nncc::data;
 
 namespace {
 
@@ -134,7 +134,8 @@ TEST_F(Image, NamesTheProblem) {
 }
 
 TEST_F(Image, SurvivesDamage) {
-  for (std::string file : {encodePng(3, 2, PNG_FORMAT_GRAY, {0, 51, 102, 153, 204, 255}), flatJpeg()})
+  for (std::string file :
+       {encodePng(3, 2, PNG_FORMAT_GRAY, {0, 51, 102, 153, 204, 255}), flatJpeg()})
     for (size_t i = 0; i < file.size(); ++i) {
       std::string damaged = file;
       damaged[i] = static_cast<char>(~damaged[i]);

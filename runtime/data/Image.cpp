@@ -1,8 +1,7 @@
 // Decoding by libpng and libjpeg-turbo into rows of interleaved 8-bit channels, then one change of
-// layout and type for both. Part of nncc-run and not of the runtime: a model.so links no image
-// library.
+// layout and type for both.
 
-#include "tools/nncc-run/Image.h"
+#include "runtime/data/Image.h"
 #include "runtime/File.h"
 #include "support/CheckedSize.h"
 
@@ -16,7 +15,7 @@
 #include <optional>
 
 using namespace nncc;
-using namespace nncc::tools;
+using namespace nncc::data;
 
 namespace {
 
@@ -119,14 +118,14 @@ std::vector<std::byte> toPlanes(const Pixels &pixels, int channels, Convert conv
 
 } // namespace
 
-bool tools::isImagePath(const std::string &path) {
+bool data::isImagePath(const std::string &path) {
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower.ends_with(".png") || lower.ends_with(".jpg") || lower.ends_with(".jpeg");
 }
 
-Result<rt::HostTensor> tools::readImage(const std::string &path, const ImageFormat &format) {
+Result<rt::HostTensor> data::readImage(const std::string &path, const ImageFormat &format) {
   Result<rt::MappedFile> file = rt::MappedFile::open(path);
   if (!file)
     return file.error();

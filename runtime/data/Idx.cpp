@@ -1,6 +1,6 @@
 // IDX: two zero bytes, an element type, the rank, the extents as big-endian 32-bit numbers, then
 // big-endian elements. zlib reads compressed and plain files through the same calls.
-#include "runtime/Idx.h"
+#include "runtime/data/Idx.h"
 
 #include "support/CheckedSize.h"
 
@@ -10,7 +10,7 @@
 #include <memory>
 #include <zlib.h>
 
-namespace nncc::rt {
+namespace nncc::data {
 namespace {
 
 /// Data is read in pieces of this size, so that a hostile header cannot make us allocate more than
@@ -40,22 +40,30 @@ struct CloseGz {
 
 } // namespace
 
-Result<HostTensor> readIdx(const std::string &path) {
-  auto fail = [&](const std::string &what) {
-    return userError("'" + path + "' cannot be read as IDX: " + what);
-  };
+Result<rt::HostTensor> readIdx(const std::string &path) {
   errno = 0;
   std::unique_ptr<gzFile_s, CloseGz> file(gzopen(path.c_str(), "rb"));
   if (!file)
     return userError("cannot open '" + path + "': " + std::strerror(errno ? errno : ENOMEM));
 
+  // What is wrong with the compression is the cause of what is missing of the contents.
+  auto fail = [&](const std::string &what) {
+    int code = Z_OK;
+    gzerror(file.get(), &code);
+    std::string start = "'" + path + "' cannot be read as IDX: ";
+    if (code == Z_BUF_ERROR)
+      return userError(start + "its compressed contents are truncated; fetch it again");
+    if (code == Z_DATA_ERROR)
+      return userError(start + "its compressed contents are damaged; fetch it again");
+    return userError(start + what);
+  };
   uint8_t magic[4];
   if (gzread(file.get(), magic, 4) != 4 || magic[0] != 0 || magic[1] != 0)
     return fail("it does not begin as an IDX file does");
   std::optional<DType> dtype = dtypeOf(magic[2]);
   if (!dtype)
     return fail("unknown element type " + std::to_string(magic[2]));
-  HostTensor tensor{*dtype, {}, {}};
+  rt::HostTensor tensor{*dtype, {}, {}};
   CheckedSize needed = sizeBytesOf(*dtype);
   for (int d = 0; d < magic[3]; ++d) {
     uint8_t extent[4];
@@ -76,6 +84,13 @@ Result<HostTensor> readIdx(const std::string &path) {
       return fail("its shape needs " + std::to_string(total) + " bytes of data, found " +
                   std::to_string(have + static_cast<size_t>(std::max(got, 0))));
   }
+  // zlib compares the checksum of a compressed file when its end is read.
+  uint8_t extra;
+  int got = gzread(file.get(), &extra, 1), code = Z_OK;
+  gzerror(file.get(), &code);
+  if (got != 0 || code == Z_BUF_ERROR)
+    return fail("its shape needs " + std::to_string(total) +
+                " bytes of data, but more follow; its header may be damaged");
   size_t elementBytes = static_cast<size_t>(sizeBytesOf(*dtype));
   if (elementBytes > 1)
     for (size_t i = 0; i < total; i += elementBytes)
@@ -83,4 +98,4 @@ Result<HostTensor> readIdx(const std::string &path) {
   return tensor;
 }
 
-} // namespace nncc::rt
+} // namespace nncc::data

@@ -1,6 +1,6 @@
 // .npy: a magic number, a version, the length of the header, the header (a Python dictionary
 // literal with exactly three keys), then the elements.
-#include "runtime/Npy.h"
+#include "runtime/data/Npy.h"
 
 #include "runtime/File.h"
 #include "runtime/Pack.h"
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace nncc::rt {
+namespace nncc::data {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -23,8 +23,8 @@ struct NpyDType {
 
 /// NumPy has no bfloat16; `<V2`, two bytes of no meaning, is how it saves the bfloat16 arrays of
 /// ml_dtypes, as JAX and TensorFlow use them.
-constexpr NpyDType kDTypes[] = {{"<f4", DType::F32}, {"<f8", DType::F64}, {"<f2", DType::F16},
-                                {"|i1", DType::I8},  {"|u1", DType::U8},  {"<i4", DType::I32},
+constexpr NpyDType kDTypes[] = {{"<f4", DType::F32}, {"<f8", DType::F64},  {"<f2", DType::F16},
+                                {"|i1", DType::I8},  {"|u1", DType::U8},   {"<i4", DType::I32},
                                 {"<i8", DType::I64}, {"|b1", DType::Bool}, {"<V2", DType::BF16}};
 
 struct Header {
@@ -126,7 +126,7 @@ std::optional<DType> dtypeOf(std::string_view descr) {
 
 } // namespace
 
-Result<HostTensor> parseNpy(std::span<const std::byte> bytes, const std::string &origin) {
+Result<NpyArray> viewNpy(std::span<const std::byte> bytes, const std::string &origin) {
   auto fail = [&](const std::string &what) {
     return userError("'" + origin + "' cannot be read as .npy: " + what);
   };
@@ -163,26 +163,32 @@ Result<HostTensor> parseNpy(std::span<const std::byte> bytes, const std::string 
                 (needed.valid() ? std::to_string(needed.getOr(0)) : std::string("more than 2^63")) +
                 " bytes of data, found " + std::to_string(data.size()));
 
-  HostTensor tensor{*dtype, header.shape,
-                    std::vector<std::byte>(static_cast<size_t>(needed.getOr(0)))};
-  if (tensor.data.empty())
-    return tensor;
-  if (!header.isFortranOrder) {
-    std::memcpy(tensor.data.data(), data.data(), tensor.data.size());
+  return NpyArray{*dtype, std::move(header.shape), header.isFortranOrder,
+                  data.first(static_cast<size_t>(needed.getOr(0)))};
+}
+
+Result<rt::HostTensor> parseNpy(std::span<const std::byte> bytes, const std::string &origin) {
+  Result<NpyArray> array = viewNpy(bytes, origin);
+  if (!array)
+    return array.error();
+  rt::HostTensor tensor{array->dtype, array->shape, {}};
+  if (!array->isFortranOrder || array->data.empty()) {
+    tensor.data.assign(array->data.begin(), array->data.end());
     return tensor;
   }
   // In Fortran order the first dim is the innermost loop.
-  std::vector<PackLoop> loops;
-  for (size_t d = header.shape.size(); d-- > 0;)
-    loops.push_back({static_cast<uint32_t>(d), header.shape[d], 1});
-  std::vector<std::byte> aligned(data.begin(),
-                                 data.begin() + static_cast<std::ptrdiff_t>(tensor.data.size()));
-  unpackTensor(header.shape, loops, sizeBytesOf(*dtype), aligned.data(), tensor.data.data());
+  std::vector<rt::PackLoop> loops;
+  for (size_t d = array->shape.size(); d-- > 0;)
+    loops.push_back({static_cast<uint32_t>(d), array->shape[d], 1});
+  std::vector<std::byte> aligned(array->data.begin(), array->data.end());
+  tensor.data.resize(aligned.size());
+  rt::unpackTensor(array->shape, loops, sizeBytesOf(array->dtype), aligned.data(),
+                   tensor.data.data());
   return tensor;
 }
 
-Result<HostTensor> readNpy(const std::string &path) {
-  Result<MappedFile> file = MappedFile::open(path);
+Result<rt::HostTensor> readNpy(const std::string &path) {
+  Result<rt::MappedFile> file = rt::MappedFile::open(path);
   if (!file)
     return file.error();
   return parseNpy(file->bytes(), path);
@@ -214,7 +220,7 @@ Result<void> writeNpy(const std::string &path, DType dtype, std::span<const int6
 
   std::string start(kMagic);
   start += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
-  Result<AtomicFile> file = AtomicFile::create(path);
+  Result<rt::AtomicFile> file = rt::AtomicFile::create(path);
   if (!file)
     return file.error();
   Result<void> written = file->write(start + header);
@@ -225,4 +231,4 @@ Result<void> writeNpy(const std::string &path, DType dtype, std::span<const int6
   return file->commit();
 }
 
-} // namespace nncc::rt
+} // namespace nncc::data

@@ -6,8 +6,8 @@
 
 #include <string>
 
-namespace nncc::rt {
+namespace nncc::data {
 
-Result<HostTensor> readIdx(const std::string &path);
+Result<rt::HostTensor> readIdx(const std::string &path);
 
-} // namespace nncc::rt
+} // namespace nncc::data

@@ -1,7 +1,7 @@
 // Idx: files laid out by hand, plain and compressed.
-#include "runtime/Idx.h"
+#include "runtime/data/Idx.h"
 
-#include "TemporaryFolder.h"
+#include "test/unit/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 using namespace nncc;
 using namespace nncc::rt;
+using namespace nncc::data;
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Npy: files laid out by hand after NumPy's format description, every version and both orders;
 // damaged files.
-#include "runtime/Npy.h"
+#include "runtime/data/Npy.h"
 
-#include "TemporaryFolder.h"
+#include "test/unit/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 
 using namespace nncc;
 using namespace nncc::rt;
+using namespace nncc::data;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace nncc::tools {
+namespace nncc::data {
 
 /// How a model takes an image.
 struct ImageFormat {
@@ -22,4 +22,4 @@ bool isImagePath(const std::string &path);
 /// what is transparent shows white.
 Result<rt::HostTensor> readImage(const std::string &path, const ImageFormat &format);
 
-} // namespace nncc::tools
+} // namespace nncc::data
