@@ -3,9 +3,11 @@
 
 #include "ir/NN.h"
 #include "ir/Shape.h"
+#include "runtime/LibraryCall.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nncc::codegen {
 
@@ -16,6 +18,9 @@ struct CudaLaunch {
   bool hasStatus = false; ///< the kernel takes a pointer to a status word behind the tensors
   bool wideIndex = false; ///< named dims are 64 bits wide instead of 32
 };
+
+/// A function of NVIDIA's libraries that computes what a kernel does.
+using LibraryCall = rt::LibraryCallOf<nn::Dim>;
 
 /// What the Program says of a kernel besides its name.
 struct KernelPlan {
@@ -29,6 +34,7 @@ struct KernelPlan {
     nn::Dim workspaceElements = {}; ///< f32
   };
   std::optional<Finish> finish = {};
+  std::vector<LibraryCall> alternatives = {}; ///< CUDA: of the kernel, or of both
 };
 
 class KernelTarget {

@@ -61,6 +61,7 @@ private:
   LogicalResult addStep(nn::KernelOp kernel, rt::EntryPoint &entry);
   FailureOr<uint32_t> addKernel(nn::KernelOp kernel, bool isAligned);
   LogicalResult setLaunch(Location loc, rt::Kernel &kernel, const CudaLaunch &launch);
+  LogicalResult setAlternatives(Location loc, rt::Kernel &kernel, ArrayRef<LibraryCall> calls);
   LogicalResult addFinish(nn::KernelOp kernel, const KernelPlan::Finish &finish, rt::EntryPoint &entry);
   std::string uniqueSymbol(StringRef name);
 
@@ -300,12 +301,16 @@ FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel, bool isAligne
     return failure();
   if (plan->cuda && failed(setLaunch(kernel.getLoc(), entry, *plan->cuda)))
     return failure();
+  // Of two kernels it is the second that makes the results.
+  if (!plan->finish && failed(setAlternatives(kernel.getLoc(), entry, plan->alternatives)))
+    return failure();
   uint32_t index = program.kernels.size();
   program.kernels.push_back(entry);
   plans.push_back(*plan);
   if (plan->finish) {
     entry.symbol = plan->finish->symbol;
-    if (failed(setLaunch(kernel.getLoc(), entry, plan->finish->launch)))
+    if (failed(setLaunch(kernel.getLoc(), entry, plan->finish->launch)) ||
+        failed(setAlternatives(kernel.getLoc(), entry, plan->alternatives)))
       return failure();
     program.kernels.push_back(std::move(entry));
     plans.emplace_back();
@@ -326,6 +331,17 @@ LogicalResult ProgramBuilder::setLaunch(Location loc, rt::Kernel &kernel, const 
     *to = *expr;
   }
   return success();
+}
+
+LogicalResult ProgramBuilder::setAlternatives(Location loc, rt::Kernel &kernel, ArrayRef<LibraryCall> calls) {
+  bool isWhole = true;
+  for (const LibraryCall &call : calls)
+    kernel.alternatives.push_back(rt::convertCall<rt::SizeExpr>(call, [&](const char *name, nn::Dim dim) {
+      FailureOr<rt::SizeExpr> expr = sizeExpr(loc, dim, name);
+      isWhole &= succeeded(expr);
+      return succeeded(expr) ? *expr : rt::SizeExpr();
+    }));
+  return success(isWhole);
 }
 
 std::string ProgramBuilder::uniqueSymbol(StringRef name) {

@@ -3,6 +3,7 @@
 #include "driver/CompileModel.h"
 #include "driver/PrepareWeights.h"
 #include "runtime/Weights.h"
+#include "runtime/cuda/TuningFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/TimeProfiler.h"
@@ -67,6 +68,15 @@ Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
     if (!cuda)
       return cuda.error();
     result.cuda = std::move(*cuda);
+    if (!request.tuningPath.empty()) {
+      auto tuning = rt::cuda::TuningFile::load(request.tuningPath);
+      if (!tuning)
+        return tuning.error();
+      if (!*tuning)
+        return userError("there is no tuning file " + request.tuningPath +
+                         "; nncc-run --device=cuda --tune=" + request.tuningPath + " makes it");
+      result.cuda->contents.tuning = (*tuning)->write();
+    }
   }
 
   // Preparing also checks that the weights fit, so it is done where it can be even when its result

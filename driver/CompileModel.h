@@ -20,6 +20,7 @@ struct CompileRequest {
   bool forCuda = false;
   std::vector<std::string> gpuArchitectures; ///< "sm_80": machine code ahead of time, for these
   codegen::cuda::CudaOptions cudaOptions;
+  std::string tuningPath; ///< a tuning file to put into the model, or empty
   unsigned optLevel = 3;
   WeightsOptions weights;
   PassOptions passes;

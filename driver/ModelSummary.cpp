@@ -116,6 +116,21 @@ static std::string fileName(const std::string &source) {
   return source.substr(source.rfind('/') + 1);
 }
 
+static int64_t blocksOf(const rt::CudaLaunch &launch, llvm::ArrayRef<int64_t> dims) {
+  return launch.gridX.evaluate(dims).getOr(0) * launch.gridY.evaluate(dims).getOr(0) *
+         launch.gridZ.evaluate(dims).getOr(0);
+}
+
+/// "cuBLASLt, cuDNN": the libraries that can do a kernel.
+static std::string alternativesOf(const rt::Kernel &kernel) {
+  std::string text;
+  for (const rt::LibraryCall &call : kernel.alternatives)
+    text += std::string(text.empty() ? "" : ", ") +
+            (std::holds_alternative<rt::Convolution<rt::SizeExpr>>(call.operation) ? "cuDNN"
+                                                                                     : "cuBLASLt");
+  return text;
+}
+
 Result<std::string> driver::reportMemory(const rt::Program &program, size_t codeBytes,
                                          size_t weightsBytes) {
   const rt::EntryPoint *infer = program.findEntryPoint(passes::kInferFunction.str());
@@ -145,16 +160,24 @@ Result<std::string> driver::reportMemory(const rt::Program &program, size_t code
   line("weights", double(weightsBytes), "");
   line("code", double(codeBytes), "");
 
-  TextTable table(
-      {{"#"}, {"kernel", Left, 48}, {"source", Left, 32}, {"tasks"}, {"FLOPs"}, {"scratch"}});
+  bool isCuda = !program.kernels.empty() && program.kernels[0].cuda;
+  TextTable table({{"#"},
+                   {"kernel", Left, 48},
+                   {"source", Left, 32},
+                   {isCuda ? "blocks" : "tasks"},
+                   {"FLOPs"},
+                   isCuda ? TextTable::Column{"or by", Left} : TextTable::Column{"scratch"}});
   double allFlops = 0;
   for (const auto &[index, step] : llvm::enumerate(infer->steps)) {
     const rt::Kernel &kernel = program.kernels[step.kernel];
     double flops = double(step.flops.evaluate(dims).getOr(0));
     allFlops += flops;
     table.addRow({std::to_string(index + 1), kernel.name, fileName(kernel.source),
-                  formatCount(step.tasks.evaluate(dims).getOr(0)), formatShortCount(flops),
-                  formatBytes(double(kernel.scratchBytes.evaluate(dims).getOr(0)))});
+                  formatCount(isCuda ? blocksOf(*kernel.cuda, dims)
+                                     : step.tasks.evaluate(dims).getOr(0)),
+                  formatShortCount(flops),
+                  isCuda ? alternativesOf(kernel)
+                         : formatBytes(double(kernel.scratchBytes.evaluate(dims).getOr(0)))});
   }
   table.addRule();
   table.addRow({"",

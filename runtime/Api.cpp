@@ -75,6 +75,8 @@ nncc_status createModel(const nncc_api *api, const nncc_model_options *given, nn
     load.device = options.device ? options.device : "";
     load.weightsPath = options.weights ? options.weights : "";
     load.skipWeights = options.info_only != 0;
+    load.tuningPath = options.tuning ? options.tuning : "";
+    load.tuningRequired = options.tuning_required != 0;
     load.threads = self.threads;
     load.allocator = self.allocator;
     load.log = {options.log, options.log_context};
@@ -227,6 +229,22 @@ nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
   });
 }
 
+nncc_status tune(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                 const DLTensor *outputs, size_t outputCount, const char *path) {
+  return guardedCall(self, [&]() -> Result<void> {
+    if (!path || !*path)
+      return userError("expected the path of a tuning file");
+    Result<RunRequest> request = readRequest(*self, inputs, inputCount, nullptr);
+    if (!request)
+      return request.error();
+    Result<std::vector<TensorView>> out =
+        viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
+    if (!out)
+      return out.error();
+    return self->instance->tune(*self->infer, request->with(*out), path);
+  });
+}
+
 struct DeleteTensor {
   void operator()(DLManagedTensorVersioned *tensor) const { tensor->deleter(tensor); }
 };
@@ -322,5 +340,6 @@ nncc_api nncc::rt::makeApi(const ModelDescriptor &descriptor) {
   api.run_allocate = &runAllocate;
   api.set_profiling = &setProfiling;
   api.step_profile = &stepProfile;
+  api.tune = &tune;
   return api;
 }

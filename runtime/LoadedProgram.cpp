@@ -68,6 +68,9 @@ Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(const ModelDesc
       return unknownDevice(options.device);
     device = *named;
   }
+  if (!device.isCuda && options.tuningRequired)
+    return userError("a tuning file is for CUDA devices, and the model is to run on the CPU; name "
+                     "a CUDA device (\"cuda\")");
   if (!device.isCuda)
     return descriptor.cuda && descriptor.variantCount == 0 ? notCompiledFor("cpu,cuda", "cuda")
                                                            : loadForCpu(descriptor, options);

@@ -35,6 +35,8 @@ struct LoadOptions {
   std::string weightsPath; ///< empty: what the model brings along
   std::string embeddedName = "embedded weights"; ///< of these, in messages
   bool skipWeights = false; ///< for information only; such a program has no weights and cannot run
+  std::string tuningPath; ///< CUDA: a tuning file; empty: the model's own, if it has one
+  bool tuningRequired = false; ///< an error where it does not fit the device and every kernel
   ThreadOptions threads;    ///< for "prepare" and compilation
   Allocator allocator;
   LogSink log;

@@ -6,7 +6,7 @@
 //   ModelDescriptor  { i32, i32, ptr, i64, ptr, ptr, ptr }
 //   ModelVariant     { ptr, ptr, i64, i64, ptr }
 //   ModelKernel      { ptr, ptr }
-//   ModelCuda        { ptr, ptr, i64, ptr, i64, ptr, i64, ptr }
+//   ModelCuda        { ptr, ptr, i64, ptr, i64, ptr, i64, ptr, ptr, i64 }
 //   ModelCudaKernel  { ptr, ptr, ptr }
 //   ModelImage       { ptr, i64 }
 #pragma once
@@ -69,9 +69,11 @@ struct ModelCuda {
   const ModelCudaKernel *kernels;
   uint64_t architectureCount;
   const char *const *architectures; ///< "sm_80"
+  const char *tuning; ///< a tuning file (cuda/TuningFile.h) for when the user names none, or nullptr
+  uint64_t tuningBytes;
 };
 
-inline constexpr uint32_t kModelDescriptorVersion = 2;
+inline constexpr uint32_t kModelDescriptorVersion = 3;
 
 struct ModelDescriptor {
   uint32_t version; ///< kModelDescriptorVersion

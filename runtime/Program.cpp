@@ -74,6 +74,11 @@ private:
               "kernel '" + kernel.name + "': a block has 1 to 1024 threads");
       for (const SizeExpr *grid : {&kernel.cuda->gridX, &kernel.cuda->gridY, &kernel.cuda->gridZ})
         checkExpr(*grid, "kernel '" + kernel.name + "': grid");
+      for (const LibraryCall &call : kernel.alternatives)
+        convertCall<int>(call, [&](const char *name, const SizeExpr &number) {
+          checkExpr(number, "kernel '" + kernel.name + "': alternative: " + name);
+          return 0;
+        });
     }
   }
 
@@ -84,12 +89,12 @@ private:
     for (uint32_t id : entry.outputs)
       require(id < program.buffers.size(), where + ": output is not a buffer");
     for (size_t i = 0; i < entry.steps.size(); ++i)
-      checkStep(entry.steps[i], where + " step " + std::to_string(i));
+      checkStep(entry.steps[i], i, where + " step " + std::to_string(i));
     if (problem.empty() && entry.name != "prepare")
       checkDimsAreDetermined(entry, where);
   }
 
-  void checkStep(const Step &step, const std::string &where) {
+  void checkStep(const Step &step, size_t index, const std::string &where) {
     require(step.kernel < program.kernels.size(), where + ": kernel index out of range");
     require(step.resultCount <= step.args.size(), where + ": more results than arguments");
     for (const BufferRef &ref : step.args) {
@@ -99,6 +104,17 @@ private:
     checkExpr(step.tasks, where + ": tasks");
     checkExpr(step.flops, where + ": flops");
     checkExpr(step.trafficBytes, where + ": trafficBytes");
+    if (!problem.empty())
+      return;
+    for (const LibraryCall &call : program.kernels[step.kernel].alternatives) {
+      std::string what = where + ": alternative";
+      int64_t operandCount = static_cast<int64_t>(step.args.size()) - step.resultCount;
+      require(step.resultCount == 1, what + ": expected one result");
+      require(call.x >= 0 && call.w >= 0, what + ": has no operands");
+      for (int32_t operand : {call.x, call.w, call.bias, call.residual})
+        require(operand >= -1 && operand < operandCount, what + ": operand out of range");
+      require(!call.replacesParts || index > 0, what + ": there is no step before");
+    }
   }
 
   void checkDimsAreDetermined(const EntryPoint &entry, const std::string &where) {

@@ -3,6 +3,7 @@
 // compiler, and nothing here knows LLVM.
 #pragma once
 
+#include "runtime/LibraryCall.h"
 #include "runtime/SizeExpr.h"
 #include "support/DType.h"
 #include "support/Error.h"
@@ -59,12 +60,16 @@ struct CudaLaunch {
   bool wideIndex = false;
 };
 
+using LibraryCall = LibraryCallOf<SizeExpr>;
+
 struct Kernel {
   std::string name;      ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
   std::string symbol;    ///< unique in the program; the key in each target's kernel table
   std::string source;    ///< file:line:column of the model text that led here
   SizeExpr scratchBytes; ///< per thread
   std::optional<CudaLaunch> cuda = {}; ///< when the program is for a CUDA device
+  /// Functions of NVIDIA's libraries that compute the same, for steps with one result.
+  std::vector<LibraryCall> alternatives = {};
 };
 
 struct Step {

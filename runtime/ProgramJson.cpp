@@ -11,6 +11,29 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormatName = "nncc program";
 
+constexpr LibraryActivation kActivations[] = {LibraryActivation::None, LibraryActivation::Relu,
+                                              LibraryActivation::GeluTanh};
+
+constexpr std::string_view nameOf(LibraryActivation activation) {
+  switch (activation) {
+  case LibraryActivation::None:
+    return "none";
+  case LibraryActivation::Relu:
+    return "relu";
+  case LibraryActivation::GeluTanh:
+    return "gelu_tanh";
+  }
+  return "?";
+}
+
+/// The optional operands of a call, by the names that they have in the document.
+template <class Call, class Visit> void forEachOperand(Call &call, Visit visit) {
+  visit("x", call.x);
+  visit("w", call.w);
+  visit("bias", call.bias);
+  visit("residual", call.residual);
+}
+
 constexpr BufferKind kBufferKinds[] = {BufferKind::Input,     BufferKind::Output,
                                        BufferKind::Parameter, BufferKind::State,
                                        BufferKind::Constant,  BufferKind::Arena};
@@ -43,6 +66,8 @@ public:
       writeUnlessZero(item, "scratchBytes", kernel.scratchBytes);
       if (kernel.cuda)
         item["cuda"] = write(*kernel.cuda);
+      for (const LibraryCall &call : kernel.alternatives)
+        item["alternatives"].push_back(write(call));
       root["kernels"].push_back(item);
     }
     root["entryPoints"] = Json::array();
@@ -64,6 +89,28 @@ private:
       item["hasStatus"] = true;
     if (launch.wideIndex)
       item["wideIndex"] = true;
+    return item;
+  }
+
+  Json write(const LibraryCall &call) const {
+    bool isProduct = std::holds_alternative<MatrixProduct<SizeExpr>>(call.operation);
+    Json item = {{"computes", isProduct ? "matmul" : "conv2d"},
+                 {"dtype", nncc::nameOf(call.dtype)}};
+    convertCall<SizeExpr>(call, [&](const char *name, const SizeExpr &number) {
+      item[name] = write(number);
+      return number;
+    });
+    forEachOperand(call, [&](const char *name, int32_t operand) {
+      if (operand >= 0)
+        item[name] = operand;
+    });
+    if (call.activation != LibraryActivation::None)
+      item["activation"] = nameOf(call.activation);
+    for (auto [name, isSet] : {std::pair("tf32", call.mayRoundToTf32),
+                               {"transposed", call.transposed},
+                               {"replacesParts", call.replacesParts}})
+      if (isSet)
+        item[name] = true;
     return item;
   }
 
@@ -188,6 +235,9 @@ private:
       kernel.scratchBytes = readExprOrZero(node, "scratchBytes");
       if (has(node, "cuda"))
         kernel.cuda = readLaunch(node);
+      if (has(node, "alternatives"))
+        forEach(node, "alternatives",
+                [&](const Node &call) { kernel.alternatives.push_back(readCall(call)); });
       program.kernels.push_back(std::move(kernel));
     });
     forEach(top, "entryPoints", [&](const Node &node) {
@@ -211,16 +261,48 @@ private:
       }
     if (!known)
       fail(node, "unknown buffer kind \"" + kind + "\"");
-    std::string dtype = readString(node, "dtype");
-    if (std::optional<DType> type = dtypeNamed(dtype))
-      buffer.dtype = *type;
-    else
-      fail(node, "unknown dtype \"" + dtype + "\"");
+    buffer.dtype = readDType(node);
     if (has(node, "name"))
       buffer.name = readString(node, "name");
     forEach(node, "shape", [&](const Node &extent) { buffer.shape.push_back(toExpr(extent)); });
     buffer.sizeBytes = toExpr(child(node, "sizeBytes"));
     return buffer;
+  }
+
+  DType readDType(const Node &node) {
+    std::string name = readString(node, "dtype");
+    std::optional<DType> type = dtypeNamed(name);
+    if (!type)
+      fail(node, "unknown dtype \"" + name + "\"");
+    return type.value_or(DType::F32);
+  }
+
+  LibraryCall readCall(const Node &node) {
+    LibraryCall call;
+    std::string computes = readString(node, "computes");
+    if (computes == "conv2d")
+      call.operation = Convolution<SizeExpr>();
+    else if (computes != "matmul")
+      fail(node, "expected \"matmul\" or \"conv2d\", found \"" + computes + "\"");
+    call = convertCall<SizeExpr>(
+        call, [&](const char *name, const SizeExpr &) { return toExpr(child(node, name)); });
+    call.dtype = readDType(node);
+    forEachOperand(call, [&](const char *name, int32_t &operand) {
+      if (has(node, name))
+        operand = static_cast<int32_t>(toIndex(child(node, name)));
+    });
+    if (has(node, "activation")) {
+      std::string name = readString(node, "activation");
+      for (LibraryActivation activation : kActivations)
+        if (nameOf(activation) == name)
+          call.activation = activation;
+      if (nameOf(call.activation) != name)
+        fail(node, "unknown activation \"" + name + "\"");
+    }
+    call.mayRoundToTf32 = has(node, "tf32");
+    call.transposed = has(node, "transposed");
+    call.replacesParts = has(node, "replacesParts");
+    return call;
   }
 
   CudaLaunch readLaunch(const Node &kernel) {

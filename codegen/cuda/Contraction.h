@@ -7,6 +7,7 @@
 // device/nncc_device.cuh does it in another way. So a source can travel in a model without naming an architecture.
 #pragma once
 
+#include "codegen/cuda/Alternatives.h"
 #include "codegen/cuda/EmitKernel.h"
 #include "codegen/cuda/LoadPlan.h"
 #include "codegen/cuda/TilePlan.h"
@@ -141,8 +142,11 @@ llvm::FailureOr<EmittedKernel> emitContraction(KernelCode &code, const nn::Ancho
   if (failed(contraction.plan()))
     return mlir::failure();
   EmittedKernel emitted = contraction.emit();
+  emitted.alternatives = alternativesOf(code.kernel, body, code.options);
   if (contraction.parts() == 1)
     return emitted;
+  for (LibraryCall &call : emitted.alternatives)
+    call.replacesParts = true;
   std::unique_ptr<KernelCode> finisher = code.finisher();
   Code sum(*finisher, body, isAligned);
   if (failed(sum.plan()))

@@ -24,6 +24,7 @@ FailureOr<KernelPlan> CudaKernels::emit(nn::KernelOp kernel, StringRef symbol, b
   sources.push_back({symbol.str(), std::move(code->source), code->budget, code->product});
   KernelPlan plan;
   plan.cuda = code->launch;
+  plan.alternatives = std::move(code->alternatives);
   for (EmittedKernel &finish : code->finish) {
     plan.finish = {finish.symbol, finish.launch, code->workspaceElements};
     sources.push_back({finish.symbol, std::move(finish.source), finish.budget, finish.product});

@@ -2,6 +2,7 @@
 // weight. A thread computes four channels of one position, or one where channels do not come in fours, and walks over the kernel.
 
 #include "codegen/ConvGeometry.h"
+#include "codegen/cuda/Alternatives.h"
 #include "codegen/cuda/EmitKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -149,5 +150,8 @@ FailureOr<EmittedKernel> cuda::emitDepthwiseConv(KernelCode &code, bool isAligne
   FailureOr<nn::AnchoredBody> body = nn::readAnchoredBody(code.kernel);
   if (failed(body) || body->pool)
     return code.kernel.emitOpError("is not a depthwise convolution with an elementwise epilogue");
-  return DepthwiseEmitter(code, *body, isAligned).emit();
+  FailureOr<EmittedKernel> emitted = DepthwiseEmitter(code, *body, isAligned).emit();
+  if (succeeded(emitted))
+    emitted->alternatives = alternativesOf(code.kernel, *body, code.options);
+  return emitted;
 }

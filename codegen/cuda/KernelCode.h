@@ -41,6 +41,7 @@ struct EmittedKernel {
   /// Empty, or the kernel that runs behind this one and makes the results of the parts in a workspace of f32.
   std::vector<EmittedKernel> finish = {};
   nn::Dim workspaceElements = {};
+  std::vector<LibraryCall> alternatives = {}; ///< of both
 };
 
 /// A tensor in memory: index i lies at pointer[offset + sum of i[d] * strides[d]].

@@ -57,7 +57,9 @@ void JitModel::describeCuda(const rt::DeviceBackend *backend) {
           cudaKernels.size(),
           cudaKernels.data(),
           architectures.size(),
-          architectures.data()};
+          architectures.data(),
+          own.tuning.empty() ? nullptr : own.tuning.c_str(),
+          own.tuning.size()};
   modelDescriptor.cuda = &cuda;
 }
 

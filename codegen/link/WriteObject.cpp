@@ -16,7 +16,7 @@ using namespace nncc::codegen;
 
 // The struct types below are these structs; a change there has to be made here.
 static_assert(sizeof(rt::ModelDescriptor) == 48 && sizeof(rt::ModelVariant) == 40 &&
-              sizeof(rt::ModelKernel) == 16 && sizeof(rt::ModelCuda) == 64 &&
+              sizeof(rt::ModelKernel) == 16 && sizeof(rt::ModelCuda) == 80 &&
               sizeof(rt::ModelCudaKernel) == 24 && sizeof(rt::ModelImage) == 16);
 
 namespace {
@@ -86,7 +86,8 @@ private:
     auto *imageType = StructType::get(context, {pointer, i64});
     auto *kernelType = StructType::get(context, {pointer, pointer, pointer});
     auto *cudaType =
-        StructType::get(context, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer});
+        StructType::get(context, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer,
+                                  pointer, i64});
     SmallVector<Constant *> kernels, architectures;
     for (const DescriptorCudaKernel &kernel : model.kernels) {
       SmallVector<Constant *> images;
@@ -107,7 +108,9 @@ private:
         cudaType,
         {backend, string(model.programJson), ConstantInt::get(i64, model.programJson.size()),
          string(model.header), ConstantInt::get(i64, kernels.size()), array(kernelType, kernels),
-         ConstantInt::get(i64, architectures.size()), array(pointer, architectures)}));
+         ConstantInt::get(i64, architectures.size()), array(pointer, architectures),
+         model.tuning.empty() ? null() : string(model.tuning),
+         ConstantInt::get(i64, model.tuning.size())}));
   }
 
   /// Page-aligned, so that weights of a mapped model.so stay clean pages that processes share.

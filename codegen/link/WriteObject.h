@@ -40,6 +40,7 @@ struct DescriptorCuda {
   std::string header; ///< stands before every kernel's source
   std::vector<DescriptorCudaKernel> kernels;
   std::vector<std::string> architectures; ///< "sm_80"
+  std::string tuning = {};                ///< a tuning file (runtime/cuda/TuningFile.h), or empty
 };
 
 struct DescriptorContents {

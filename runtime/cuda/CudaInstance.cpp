@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudaInstance.h"
 
 #include "runtime/DLPackBridge.h"
+#include "runtime/cuda/TuneModel.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,10 @@ Result<std::unique_ptr<Instance>> CudaInstance::create(std::shared_ptr<const Cud
   if (!stream)
     return stream.error();
   instance->stream = std::move(*stream);
+  instance->libraries = StepLibraries(
+      instance->program(),
+      {instance->device, instance->cudaProgram().filterStore(), instance->stream.get()},
+      instance->cudaProgram().weights());
   bool hasStatus = false;
   for (const Kernel &kernel : instance->program().kernels)
     hasStatus |= kernel.cuda->hasStatus;
@@ -78,6 +83,18 @@ CudaInstance::makeBinding(const EntryPoint &entry, std::span<const int64_t> dims
   if (!plan)
     return plan.error();
   binding->plan = std::move(*plan);
+  if (auto chosen = libraries.choose(cudaProgram().choices(), binding->bound, binding->plan);
+      !chosen)
+    return chosen.error();
+  if (int64_t neededBytes = binding->plan.libraryWorkspaceBytes();
+      libraryMemory.sizeBytes() < neededBytes) {
+    graphs.clear(); // they hold its address
+    libraryMemory = DeviceBlock();
+    auto block = DeviceBlock::allocate(device, neededBytes, "a library's workspace");
+    if (!block)
+      return block.error();
+    libraryMemory = std::move(*block);
+  }
   return std::unique_ptr<Binding>(std::move(binding));
 }
 
@@ -243,9 +260,7 @@ Result<void> CudaInstance::launchSteps(const CudaBinding &binding, StepTimer *ti
     if (auto begun = timed->begin(stepCount, stream.get()); !begun)
       return begun;
   for (size_t step = 0; step < stepCount; ++step) {
-    if (auto launched = binding.plan.launch(step, *device, cudaProgram().kernels(), bases,
-                                            status.address(), stream.get());
-        !launched)
+    if (auto launched = binding.plan.launch(step, target()); !launched)
       return launched;
     if (timed)
       if (auto ended = timed->end(step, stream.get()); !ended)
@@ -303,6 +318,23 @@ Result<void> CudaInstance::copyOut() {
 }
 
 Result<void> CudaInstance::run(const EntryPoint &entry, const RunArguments &arguments) {
+  std::span<StepTimes> times;
+  auto ran = runWith(entry, arguments, [&](const CudaBinding &binding) {
+    times = timesToFill(entry);
+    return launchAll(binding, times);
+  });
+  return !ran || times.empty() ? ran : timer.addTo(times);
+}
+
+Result<void> CudaInstance::tune(const EntryPoint &entry, const RunArguments &arguments,
+                                const std::string &path) {
+  return runWith(entry, arguments, [&](const CudaBinding &binding) {
+    return tuneModel(cudaProgram(), binding.bound, binding.plan, target(), libraries, path);
+  });
+}
+
+Result<void> CudaInstance::runWith(const EntryPoint &entry, const RunArguments &arguments,
+                                   const std::function<Result<void>(const CudaBinding &)> &launch) {
   auto scope = device->enter();
   if (!scope)
     return scope.error();
@@ -326,12 +358,11 @@ Result<void> CudaInstance::run(const EntryPoint &entry, const RunArguments &argu
     return placed;
 
   const auto &binding = static_cast<const CudaBinding &>(currentBinding());
-  std::span<StepTimes> times = timesToFill(entry);
   Result<void> ran = waitForCaller(static_cast<CUstream>(arguments.stream));
   if (ran)
     ran = copyIn();
   if (ran)
-    ran = launchAll(binding, times);
+    ran = launch(binding);
   if (ran)
     ran = copyOut();
   // Also after a failure: what was begun reads the caller's memory.
@@ -346,7 +377,7 @@ Result<void> CudaInstance::run(const EntryPoint &entry, const RunArguments &argu
     if (transfer.hostOffset >= 0 && transfer.sizeBytes > 0)
       std::memcpy(transfer.tensor->data, pinned.bytes() + transfer.hostOffset,
                   static_cast<size_t>(transfer.sizeBytes));
-  return times.empty() ? Result<void>() : timer.addTo(times);
+  return {};
 }
 
 Result<DLManagedTensorVersioned *> CudaInstance::allocateOutput(DType type,

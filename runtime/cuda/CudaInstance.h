@@ -6,6 +6,7 @@
 #include "runtime/Instance.h"
 #include "runtime/cuda/CudaProgram.h"
 #include "runtime/cuda/RunGraphs.h"
+#include "runtime/cuda/StepLibraries.h"
 #include "runtime/cuda/StepTimer.h"
 
 namespace nncc::rt::cuda {
@@ -22,6 +23,8 @@ public:
   /// Tensors are in host memory or on this instance's device; a workspace of the caller's is on the
   /// device.
   Result<void> run(const EntryPoint &entry, const RunArguments &arguments) override;
+  Result<void> tune(const EntryPoint &entry, const RunArguments &arguments,
+                    const std::string &path) override;
   Result<DLManagedTensorVersioned *> allocateOutput(DType type, std::span<const int64_t> shape,
                                                     int64_t sizeBytes, MemoryPlace place) override;
 
@@ -53,10 +56,17 @@ private:
   Result<void> placeTensors(const RunArguments &arguments);
   Result<void> waitForCaller(CUstream theirs);
   Result<void> copyIn();
+  /// A run that ends with the results at the caller's; `launch` puts the steps on the stream.
+  Result<void> runWith(const EntryPoint &entry, const RunArguments &arguments,
+                       const std::function<Result<void>(const CudaBinding &)> &launch);
   Result<void> launchAll(const CudaBinding &binding, std::span<StepTimes> times);
   Result<void> launchSteps(const CudaBinding &binding, StepTimer *timer);
   Result<void> copyOut();
 
+  LaunchTarget target() const {
+    return {*device,          cudaProgram().kernels(), bases,
+            status.address(), libraryMemory.address(), stream.get()};
+  }
   const CudaProgram &cudaProgram() const { return static_cast<const CudaProgram &>(model()); }
   const Driver &driver() const { return device->driver(); }
 
@@ -65,10 +75,12 @@ private:
   Stream stream;
   StatusWord status;
   DeviceBlock arena, staging, state;
+  DeviceBlock libraryMemory; ///< a workspace that libraries share
   PinnedBlock pinned;
   std::vector<CUdeviceptr> fixedBases; ///< per buffer: weights and state
   std::vector<CUdeviceptr> bases;      ///< per buffer, for the present run
   std::vector<Transfer> inputs, outputs;
+  StepLibraries libraries;
   RunGraphs graphs;
   StepTimer timer;
   bool usesGraphs = true;        ///< unless NNCC_CUDA_GRAPHS=0

@@ -33,6 +33,11 @@ CudaProgram::load(const ModelDescriptor &descriptor, int ordinal, const LoadOpti
   if (!table)
     return table.error();
   result->table = std::move(*table);
+  auto choices = KernelChoices::load(result->itsDevice, result->loaded, model, options);
+  if (!choices)
+    return choices.error();
+  result->kernelChoices = std::move(*choices);
+  result->filters = std::make_shared<FilterStore>(result->itsDevice);
   if (auto done = result->loadWeights(descriptor, options); !done)
     return done.error();
   return std::shared_ptr<const CudaProgram>(result);
@@ -139,7 +144,8 @@ Result<void> CudaProgram::prepare(std::span<const CUdeviceptr> weightBases, CUst
     if (int64_t offset = bound->memory.arenaOffsetsBytes[id]; offset >= 0)
       bases[id] = arena->address() + static_cast<CUdeviceptr>(offset);
   for (size_t step = 0; step < entry.steps.size(); ++step)
-    if (auto launched = plan->launch(step, *itsDevice, table, bases, status->address(), stream);
+    if (auto launched =
+            plan->launch(step, {*itsDevice, table, bases, status->address(), 0, stream});
         !launched)
       return launched;
   if (auto fetched = status->fetch(stream); !fetched)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cuda/DeviceMemory.h"
+#include "runtime/cuda/KernelChoices.h"
 #include "runtime/cuda/KernelLoader.h"
 #include "runtime/cuda/LaunchPlan.h"
 
@@ -24,6 +25,10 @@ public:
   const KernelTable &kernels() const { return table; }
   /// Per buffer of the program: the address of a parameter or constant that runs read, else 0.
   std::span<const CUdeviceptr> weights() const { return addresses; }
+  /// What a tuning file says of the kernels.
+  const KernelChoices &choices() const { return kernelChoices; }
+  /// Weights in layouts of libraries.
+  const std::shared_ptr<FilterStore> &filterStore() const { return filters; }
 
 private:
   CudaProgram() = default;
@@ -35,8 +40,10 @@ private:
 
   std::shared_ptr<const Device> itsDevice;
   KernelTable table;
+  KernelChoices kernelChoices;
   DeviceBlock memory;
   std::vector<CUdeviceptr> addresses;
+  std::shared_ptr<FilterStore> filters;
 };
 
 /// One block with a place for each of `buffers`, whose sizes depend on no dim; their addresses go

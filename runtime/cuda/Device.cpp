@@ -56,6 +56,14 @@ Result<std::shared_ptr<const Device>> Device::open(int ordinal) {
   return std::shared_ptr<const Device>(std::move(device));
 }
 
+Result<std::string> Device::name() const {
+  char text[256] = "";
+  if (CUresult code = functions->cuDeviceGetName(text, sizeof text, handle))
+    return functions->failure(code, "cuDeviceGetName",
+                              "cannot describe CUDA device " + std::to_string(number));
+  return std::string(text);
+}
+
 Device::~Device() {
   if (context)
     functions->cuDevicePrimaryCtxRelease_v2(handle);

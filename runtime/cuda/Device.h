@@ -23,6 +23,8 @@ public:
   int ordinal() const { return number; }
   /// 80 for compute capability 8.0.
   int capability() const { return capabilityNumber; }
+  /// "NVIDIA H200"
+  Result<std::string> name() const;
 
   /// Makes the context current until the end of the scope and then the caller's again.
   class Scope {

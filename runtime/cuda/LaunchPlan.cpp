@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/LaunchPlan.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nncc::rt::cuda {
@@ -50,38 +51,81 @@ Result<LaunchPlan> LaunchPlan::make(const Program &program, const BoundEntry &bo
   return plan;
 }
 
-Result<void> LaunchPlan::launch(size_t index, const Device &device, const KernelTable &kernels,
-                                std::span<const CUdeviceptr> bases, CUdeviceptr status,
-                                CUstream stream) const {
+void LaunchPlan::use(size_t step, std::unique_ptr<LibraryKernel> library, bool replacesParts) {
+  workspaceBytes = std::max(workspaceBytes, library->workspaceBytes());
+  launches[step].library = std::move(library);
+  if (replacesParts)
+    launches[step - 1].isReplaced = true; // verifyProgram: there is one
+}
+
+Result<void> LaunchPlan::launch(size_t step, const LaunchTarget &target) const {
+  const Launch &launch = launches[step];
+  if (launch.isReplaced)
+    return {};
+  return launch.library ? launchLibrary(*launch.library, step, target) : launchKernel(step, target);
+}
+
+/// The addresses of the step's arguments, and how many there are.
+Result<size_t> LaunchPlan::collectPointers(size_t index, const LaunchTarget &target,
+                                           CUdeviceptr result,
+                                           std::span<CUdeviceptr> pointers) const {
+  const BoundStep &step = bound->steps[index];
+  size_t argCount = bound->entry->steps[index].args.size();
+  if (argCount + 1 + bound->dims.size() > pointers.size())
+    return internalError(describeKernel(program->kernels[step.kernel]) + " has too many arguments");
+  for (size_t i = 0; i < argCount; ++i) {
+    const BoundArg &arg = bound->args[step.firstArg + i];
+    pointers[i] = target.bases[arg.buffer] + static_cast<CUdeviceptr>(arg.offsetBytes);
+  }
+  if (result)
+    pointers[argCount - 1] = result;
+  return argCount;
+}
+
+Result<void> LaunchPlan::launchKernel(size_t index, const LaunchTarget &target,
+                                      CUdeviceptr result) const {
   const Launch &launch = launches[index];
   if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0)
     return {};
-  const BoundStep &step = bound->steps[index];
-  const Kernel &kernel = program->kernels[step.kernel];
-  size_t argCount = bound->entry->steps[index].args.size();
-
+  uint32_t number = bound->steps[index].kernel;
+  const Kernel &kernel = program->kernels[number];
   CUdeviceptr pointers[kMostArguments];
   void *arguments[kMostArguments];
+  auto argCount = collectPointers(index, target, result, pointers);
+  if (!argCount)
+    return argCount.error();
   size_t count = 0;
-  if (argCount + 1 + bound->dims.size() > kMostArguments)
-    return internalError(describeKernel(kernel) + " has too many arguments");
-  for (size_t i = 0; i < argCount; ++i) {
-    const BoundArg &arg = bound->args[step.firstArg + i];
-    pointers[i] = bases[arg.buffer] + static_cast<CUdeviceptr>(arg.offsetBytes);
+  for (size_t i = 0; i < *argCount; ++i)
     arguments[count++] = &pointers[i];
-  }
+  CUdeviceptr status = target.status;
   if (kernel.cuda->hasStatus)
     arguments[count++] = &status;
   for (const int64_t &dim : launch.wideDims)
     arguments[count++] = const_cast<int64_t *>(&dim);
   for (const int32_t &dim : launch.narrowDims)
     arguments[count++] = const_cast<int32_t *>(&dim);
-  if (CUresult code = device.driver().cuLaunchKernel(
-          kernels.function(step.kernel), launch.grid[0], launch.grid[1], launch.grid[2],
-          static_cast<unsigned>(kernel.cuda->threadsPerBlock), 1, 1, 0, stream, arguments, nullptr))
-    return device.failure(code, "cuLaunchKernel",
-                          describeKernel(kernel) + ", or one before it, failed");
+  if (CUresult code = target.device.driver().cuLaunchKernel(
+          target.kernels.function(number), launch.grid[0], launch.grid[1], launch.grid[2],
+          static_cast<unsigned>(kernel.cuda->threadsPerBlock), 1, 1, 0, target.stream, arguments,
+          nullptr))
+    return target.device.failure(code, "cuLaunchKernel",
+                                 describeKernel(kernel) + ", or one before it, failed");
   return {};
+}
+
+Result<void> LaunchPlan::launchLibrary(const LibraryKernel &library, size_t index,
+                                       const LaunchTarget &target, CUdeviceptr result) const {
+  CUdeviceptr pointers[kMostArguments];
+  auto argCount = collectPointers(index, target, result, pointers);
+  if (!argCount)
+    return argCount.error();
+  auto launched = library.launch({pointers, *argCount}, target.workspace, target.stream);
+  if (launched)
+    return {};
+  Error error = launched.error();
+  error.message =
+      describeKernel(program->kernels[bound->steps[index].kernel]) + ": " + error.message;
+  return error;
 }
 
 Result<StatusWord> StatusWord::create(std::shared_ptr<const Device> device, bool isNeeded) {

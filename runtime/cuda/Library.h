@@ -5,6 +5,7 @@
 #include "support/Error.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nncc::rt::cuda {
@@ -40,6 +41,24 @@ private:
 
   void *handle;
   std::string title, path;
+};
+
+/// An object of a library, given back at the end of its life.
+template <class Object> struct LibraryObject {
+  Object object = nullptr;
+  int (*destroy)(Object) = nullptr;
+
+  LibraryObject() = default;
+  LibraryObject(LibraryObject &&other) noexcept : object(std::exchange(other.object, nullptr)), destroy(other.destroy) {}
+  LibraryObject &operator=(LibraryObject &&other) noexcept {
+    std::swap(object, other.object);
+    std::swap(destroy, other.destroy);
+    return *this;
+  }
+  ~LibraryObject() {
+    if (object)
+      destroy(object);
+  }
 };
 
 } // namespace nncc::rt::cuda

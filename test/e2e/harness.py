@@ -47,6 +47,12 @@ def deviceEnvironment(**settings):
             "NNCC_CACHE_DIR": os.path.join(BUILD, "test", "kernel-cache"), **settings}
 
 
+def fakeLibraries():
+    """Where programs find the stand-ins for cuBLASLt and cuDNN (test/fake-libraries)."""
+    folder = os.path.join(BUILD, "lib", "fake-libraries")
+    return {"NNCC_CUBLASLT": os.path.join(folder, "libcublasLt.so.13"), "NNCC_CUDNN": os.path.join(folder, "libcudnn.so.9")}
+
+
 def requireNvrtc():
     result = run(program("nncc"), os.path.join(EXAMPLES, "simple_net_mnist.nn"), "--emit=ptx", "-o", "-")
     if result.returncode == 4:

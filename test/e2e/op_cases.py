@@ -3,9 +3,11 @@
 Called as `op_cases.py [--cuda [--FLAG=VALUE...]] FAMILY [CASE...]`; test/reference says how the cases were made. With --cuda every
 case runs on the stand-in CUDA device of tools/cuda-emulator, which examines every access to memory unless the case is too large for
 that, compiled by nncc with the further flags; results of --fp32=MODE must agree as closely as test/tolerances.json says for that
-mode.
+mode. With --libraries as well, the stand-ins for cuBLASLt and cuDNN compute what they can: each case is tuned, then run with a
+file that names a library for every kernel that has one.
 """
 
+import json
 import os
 import sys
 import unittest
@@ -17,10 +19,30 @@ PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
 
 # Bytes of a case's tensors, weights included, above which the device does not examine accesses: that is about fifty times slower.
 CHECKED_BYTES = 256 * 1024
-counts = {"checked": 0, "plain": 0}
+counts = {"checked": 0, "plain": 0, "cublasLt": 0, "cudnn": 0}
+# The algorithms of the stand-ins that need a workspace.
+ALGORITHMS = {"cublasLt": "fa4e 1 0 0 0 0 0 0", "cudnn": "1"}
 
 
-def caseTest(name, text, tensors, flags):
+def chooseLibraries(path, choose, checked):
+    """Rewrites a tuning file: every kernel is done by one of the libraries that can. The notes that tuning left."""
+    with open(path, encoding="utf-8") as file:
+        tuning = json.load(file)
+    device, notes = tuning["devices"][0], []
+    device["name"] += " (checked)" if checked else ""
+    for kernel in device["kernels"]:
+        notes += kernel.get("notes", [])
+        libraries = sorted(set(kernel["microseconds"]) & set(ALGORITHMS))
+        if libraries:
+            kernel["use"] = choose(libraries)
+            kernel["algorithm"] = ALGORITHMS[kernel["use"]]
+            counts[kernel["use"]] += 1
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(tuning, file)
+    return notes
+
+
+def caseTest(name, text, tensors, flags, libraries):
     def test(self):
         model = self.path("case.nn")
         with open(model, "w", encoding="utf-8") as file:
@@ -52,17 +74,29 @@ def caseTest(name, text, tensors, flags):
         tolerance = harness.TOLERANCES[precision]
         isChecked = sizeBytes <= CHECKED_BYTES
         counts["checked" if isChecked else "plain"] += 1
-        result = harness.runModel(*command, "--rtol", tolerance["rtol"], "--atol", tolerance["atol"], checked=isChecked)
-        self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
+        command += ["--rtol", tolerance["rtol"], "--atol", tolerance["atol"]]
+        # A kernel that both libraries can do is done by each.
+        for choose in (min, max) if libraries else ():
+            if os.path.exists(self.path("tuning.json")):
+                os.remove(self.path("tuning.json"))
+            tuned = harness.runModel(*command, "--tune", self.path("tuning.json"))
+            self.assertEqual(tuned.returncode, 0, f"\n{text}\n{tuned.stdout}{tuned.stderr}")
+            self.assertEqual(chooseLibraries(self.path("tuning.json"), choose, isChecked), [])
+            result = harness.runModel(*command, "--tuning", self.path("tuning.json"), "--require-tuning", checked=isChecked)
+            self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
+        if not libraries:
+            result = harness.runModel(*command, checked=isChecked)
+            self.assertEqual(result.returncode, 0, f"\n{text}\n{result.stdout}{result.stderr}")
     return test
 
 
-def load(family, wanted, flags):
+def load(family, wanted, flags, libraries):
     metadata, tensors = harness.readSafetensors(os.path.join(harness.DATA, "ops", family + ".safetensors"))
     unknown = set(wanted) - set(metadata)
     if unknown:
         sys.exit(f"no case {', '.join(sorted(unknown))} in {family}; there are: {', '.join(metadata)}")
-    members = {f"test_{name}": caseTest(name, text, tensors, flags) for name, text in metadata.items() if not wanted or name in wanted}
+    members = {f"test_{name}": caseTest(name, text, tensors, flags, libraries)
+               for name, text in metadata.items() if not wanted or name in wanted}
     return type(family, (harness.TestCase,), members)
 
 
@@ -70,9 +104,17 @@ if __name__ == "__main__":
     harness.takeCudaFlag()
     arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     flags = [argument for argument in sys.argv[1:] if argument.startswith("--")]
-    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], flags))
+    libraries = "--libraries" in flags
+    if libraries:
+        flags.remove("--libraries")
+        os.environ.update(harness.fakeLibraries())
+    cases = unittest.defaultTestLoader.loadTestsFromTestCase(load(arguments[0], arguments[1:], flags, libraries))
     result = unittest.TextTestRunner().run(cases)
     if harness.device == "cuda":
         print(f"{counts['checked']} cases with every access checked, {counts['plain']} larger than {CHECKED_BYTES} bytes without",
               file=sys.stderr)
+    if libraries:
+        print(f"kernels by the stand-in for cuBLASLt: {counts['cublasLt']}, for cuDNN: {counts['cudnn']}", file=sys.stderr)
+        if not counts["cublasLt"] + counts["cudnn"]:
+            sys.exit("no kernel was done by a library")
     sys.exit(result.testsRun == 0 or not result.wasSuccessful())

@@ -43,7 +43,7 @@ struct Options {
   bool listDevices = false, info = false, benchmark = false, profile = false, quiet = false, verbose = false;
   std::string warmup = "200ms", duration = "3s";
   int minIterations = 10;
-  std::string trace, json, color = "auto";
+  std::string trace, json, tune, color = "auto";
 };
 
 class Runner {
@@ -214,7 +214,7 @@ Result<ExitStatus> Runner::run() {
     if (isWarning ? !quiet : verbose)
       fmt::print(stderr, "{}{}\n", isWarning ? "" : "nncc-run: ", text);
   };
-  bool measuring = options.benchmark || options.profile || !options.trace.empty();
+  bool measuring = options.benchmark || options.profile || !options.trace.empty() || !options.tune.empty();
   options.loading.infoOnly = options.info && !measuring && options.inputs.inputs.empty();
   options.inputs.randomWhenMissing = measuring;
   auto model = Model::open(options.model, options.loading);
@@ -252,8 +252,11 @@ Result<ExitStatus> Runner::run() {
     in.push_back(describe(tensor));
   for (rt::HostTensor &tensor : outputs)
     out.push_back(describe(tensor));
-  if (auto ran = instance->run(in, out); !ran)
+  auto ran = options.tune.empty() ? instance->run(in, out) : instance->tune(in, out, options.tune);
+  if (!ran)
     return ran.error();
+  if (!options.tune.empty())
+    say(fmt::format("tuned; {} has the choices (--tuning={})\n", options.tune, options.tune));
 
   for (const FileOfOutput &file : *outputFiles)
     if (auto written = data::writeNpy(file.path, outputs[file.output].dtype,
@@ -302,6 +305,14 @@ void addOptions(CLI::App &app, Options &options) {
       ->capture_default_str()
       ->check(checkTolerance);
   app.add_option("--weights", options.loading.weights, "A safetensors file with the weights");
+  app.add_option("--tune", options.tune,
+                 "CUDA: measure, for the dims of this run, which kernels cuBLASLt and cuDNN do faster, and add that to the file")
+      ->type_name("FILE.json");
+  app.add_option("--tuning", options.loading.tuning,
+                 "CUDA: use the libraries that this file names; by default the one that the model brings along")
+      ->type_name("FILE.json");
+  app.add_flag("--require-tuning", options.loading.tuningRequired,
+               "Fail where the tuning file does not fit the device, its libraries, the model or the dims");
   app.add_option("--seed", options.loading.seed,
                  "Seed of the parameters of a model's text without weights");
   app.add_option("--device", options.loading.device,

@@ -67,6 +67,9 @@ cl::opt<std::string> targetNames("target", cl::value_desc("cpu|cuda|cpu,cuda"), 
                                  cl::desc("Devices that the model can run on (default cpu)"));
 cl::opt<codegen::cuda::Fp32> fp32("fp32", cl::init(codegen::cuda::Fp32::Exact), cl::cat(category),
                                    cl::desc("How CUDA kernels multiply f32 matrices:"));
+cl::opt<std::string> tuningPath("tuning", cl::value_desc("F.json"), cl::cat(category),
+                                cl::desc("Put a tuning file (nncc-run --tune) into the shared object: which CUDA kernels "
+                                         "cuBLASLt and cuDNN do"));
 cl::opt<uint32_t> tileRank("tile-rank", cl::value_desc("n"), cl::init(0), cl::Hidden, cl::cat(category),
                            cl::desc("Take the n-th best tile by the model for matrix products of CUDA kernels"));
 cl::list<std::string>
@@ -318,6 +321,7 @@ Result<void> Driver::emitSharedObject() {
   request.forCuda = targets.cuda;
   request.gpuArchitectures.assign(gpuArchitectures.begin(), gpuArchitectures.end());
   request.cudaOptions = {fp32, tileRank};
+  request.tuningPath = tuningPath;
   request.optLevel = optLevel - '0';
   request.weights = {weightsPath, seed};
   request.passes = passOptions();

@@ -6,6 +6,7 @@
 #include "support/CheckedSize.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -143,6 +144,8 @@ Result<void> Model::create(const ModelOptions &options) {
   // The compiler has taken the weights in already when it compiled in memory.
   modelOptions.weights = options.weights.empty() || compiled ? nullptr : options.weights.c_str();
   modelOptions.info_only = options.infoOnly;
+  modelOptions.tuning = options.tuning.empty() ? nullptr : options.tuning.c_str();
+  modelOptions.tuning_required = options.tuningRequired;
   modelOptions.device = options.device.empty() ? nullptr : options.device.c_str();
   if (options.log) {
     modelOptions.log = [](void *context, const char *message) {
@@ -181,6 +184,14 @@ Result<void> Instance::check(nncc_status status) const {
 Result<void> Instance::run(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs) {
   return check(model.api().run(instance.get(), inputs.data(), inputs.size(), outputs.data(),
                                outputs.size(), nullptr));
+}
+
+Result<void> Instance::tune(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs,
+                            const std::string &path) {
+  if (model.api().size < offsetof(nncc_api, tune) + sizeof(nncc_api::tune))
+    return userError("the model was compiled by an nncc that cannot tune; compile it again");
+  return check(model.api().tune(instance.get(), inputs.data(), inputs.size(), outputs.data(),
+                                outputs.size(), path.c_str()));
 }
 
 Result<nncc_plan_info> Instance::plan(std::span<const int64_t> dims) {

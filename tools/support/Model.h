@@ -19,6 +19,8 @@ struct ModelOptions {
   int threads = 0;     ///< 0: one per core
   uint64_t seed = 0;   ///< of initialised parameters, when text is compiled without weights
   bool infoOnly = false;
+  std::string tuning;          ///< a tuning file, or empty
+  bool tuningRequired = false;
   std::function<void(const std::string &)> log; ///< what loading tells; may be empty
   std::string text; ///< compiled instead of the file's contents, where not empty
 };
@@ -50,6 +52,9 @@ public:
   static Result<Instance> create(const Model &model, int threads);
 
   Result<void> run(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs);
+  /// A run that adds what it measures to the tuning file.
+  Result<void> tune(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs,
+                    const std::string &path);
   Result<nncc_plan_info> plan(std::span<const int64_t> dims);
   Result<void> setProfiling(bool on);
   /// Of all steps since profiling was switched on.

@@ -81,6 +81,10 @@ typedef struct nncc_model_options {
   void *log_context;
   int32_t info_only; /* if not 0: load no weights; the model answers questions, but cannot make
                         instances */
+  const char *tuning;      /* CUDA: a tuning file, as tune() writes it: which kernels cuBLASLt and
+                              cuDNN do; NULL: the one that the model brings along, if any. One that
+                              does not fit is left aside, with a warning to log */
+  int32_t tuning_required; /* if not 0: that is an error, and so are dims that it does not know */
 } nncc_model_options;
 
 typedef struct nncc_instance_options {
@@ -210,6 +214,11 @@ struct nncc_api {
   /* Switching on clears the profile. */
   nncc_status (*set_profiling)(nncc_instance *instance, int32_t on);
   nncc_status (*step_profile)(nncc_instance *instance, size_t step, nncc_step_profile *profile);
+
+  /* As run, on a CUDA device; measures on the way, for the dims of these inputs, which kernels a
+   * library (cuBLASLt, cuDNN) does faster, and adds what it found to the tuning file `path`. */
+  nncc_status (*tune)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                      const DLTensor *outputs, size_t output_count, const char *path);
 };
 
 /* The exported function's type. Returns NULL for a version that the library does not know. */

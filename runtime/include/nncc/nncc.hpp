@@ -13,6 +13,7 @@
 
 #include "nncc/nncc.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
@@ -153,6 +154,8 @@ struct ModelOptions {
   nncc_allocator allocator{};
   std::function<void(std::string_view)> log{};
   bool infoOnly = false; ///< load no weights; such a model answers questions only
+  std::string tuning{};  ///< CUDA: a tuning file; empty: the one that the model brings along
+  bool tuningRequired = false; ///< fail where it does not fit, instead of running nncc's kernels
 };
 
 struct RunOptions {
@@ -186,6 +189,16 @@ public:
     std::vector<DLTensor> in = dlTensors(inputs), out = dlTensors(outputs);
     nncc_run_options given = convert(options);
     check(api->run(handle.get(), in.data(), in.size(), out.data(), out.size(), &given));
+  }
+
+  /// On a CUDA device: runs the model, measures which kernels a library does faster for these dims,
+  /// and adds that to the tuning file.
+  void tune(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+            const std::string &path) {
+    if (api->size < offsetof(nncc_api, tune) + sizeof(api->tune))
+      throw Exception(Exception::Kind::User, "this model was compiled by an nncc that cannot tune");
+    std::vector<DLTensor> in = dlTensors(inputs), out = dlTensors(outputs);
+    check(api->tune(handle.get(), in.data(), in.size(), out.data(), out.size(), path.c_str()));
   }
 
   /// The memory that a run needs for these values of the named dims.
@@ -286,6 +299,8 @@ public:
     given.log = *log ? &writeLog : nullptr;
     given.log_context = log.get();
     given.info_only = options.infoOnly;
+    given.tuning = options.tuning.empty() ? nullptr : options.tuning.c_str();
+    given.tuning_required = options.tuningRequired;
     nncc_model *model = nullptr;
     nncc_status status = api->create_model(api, &given, &model);
     handle.reset(model);

@@ -295,7 +295,7 @@ TEST(Instance, ReportsAKernelWithoutCode) {
   EXPECT_NE(error.message.find("no code for kernel 'relu_2'"), std::string::npos);
   model.descriptor.version = 99;
   EXPECT_NE(
-      loadError(model.descriptor).message.find("expected model descriptor version 2, found 99"),
+      loadError(model.descriptor).message.find("expected model descriptor version 3, found 99"),
       std::string::npos);
 }
 

@@ -67,6 +67,66 @@ TEST(ProgramJson, KeepsEveryField) {
   EXPECT_EQ(after->entryPoints[0].steps[1].args[0].offsetBytes, SizeExpr::dim(0) * 4);
 }
 
+/// What a library may do instead of the first kernel: a product, or a convolution.
+Program programWithAlternatives() {
+  Program program = smallProgram();
+  for (Kernel &kernel : program.kernels)
+    kernel.cuda = CudaLaunch{32, 1, 1, 1};
+  int64_t next = 2; // every number another one
+  auto number = [&](const char *, int64_t) { return SizeExpr(next++); };
+  LibraryCallOf<int64_t> blank;
+  LibraryCall product = convertCall<SizeExpr>(blank, number);
+  std::get<MatrixProduct<SizeExpr>>(product.operation).rows = SizeExpr::dim(0);
+  product.dtype = DType::BF16;
+  product.mayRoundToTf32 = product.transposed = true;
+  product.x = 0;
+  product.w = 1;
+  product.activation = LibraryActivation::GeluTanh;
+  blank.operation = Convolution<int64_t>();
+  LibraryCall convolution = convertCall<SizeExpr>(blank, number);
+  convolution.x = 1;
+  convolution.w = 0;
+  convolution.bias = convolution.residual = 1;
+  convolution.activation = LibraryActivation::Relu;
+  program.kernels[0].alternatives = {product, convolution};
+  return program;
+}
+
+TEST(ProgramJson, KeepsEveryFieldOfAlternatives) {
+  Program before = programWithAlternatives();
+  std::string text = writeProgramJson(before);
+  Result<Program> after = readProgramJson(text);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(writeProgramJson(*after), text);
+  ASSERT_EQ(after->kernels[0].alternatives.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const LibraryCall &was = before.kernels[0].alternatives[i], &is = after->kernels[0].alternatives[i];
+    std::vector<SizeExpr> numbers[2];
+    for (auto [call, list] : {std::pair(&was, &numbers[0]), {&is, &numbers[1]}})
+      convertCall<int>(*call, [&](const char *, const SizeExpr &number) {
+        list->push_back(number);
+        return 0;
+      });
+    EXPECT_EQ(numbers[0], numbers[1]);
+    EXPECT_GT(numbers[0].size(), 12u);
+    EXPECT_EQ(is.operation.index(), i);
+    EXPECT_EQ(std::tuple(is.dtype, is.mayRoundToTf32, is.transposed, is.replacesParts, is.activation),
+              std::tuple(was.dtype, was.mayRoundToTf32, was.transposed, was.replacesParts, was.activation));
+    EXPECT_EQ(std::tuple(is.x, is.w, is.bias, is.residual), std::tuple(was.x, was.w, was.bias, was.residual));
+  }
+}
+
+TEST(ProgramJson, RefusesAlternativesThatCannotBe) {
+  std::string text = writeProgramJson(programWithAlternatives());
+  expectRefused(replaced(text, "\"computes\":\"matmul\"", "\"computes\":\"fft\""),
+                "kernels[0].alternatives[0]: expected \"matmul\" or \"conv2d\", found \"fft\"");
+  expectRefused(replaced(text, "\"rows\":\"N\"", "\"rows\":\"M\""), "alternatives[0].rows");
+  expectRefused(replaced(text, "\"gelu_tanh\"", "\"gelu\""), "unknown activation \"gelu\"");
+  expectRefused(replaced(text, "\"x\":0,\"w\":1", "\"x\":0"), "alternative: has no operands");
+  expectRefused(replaced(text, "\"bias\":1", "\"bias\":2"), "alternative: operand out of range");
+  expectRefused(replaced(text, "\"tf32\":true", "\"tf32\":true,\"replacesParts\":true"), "there is no step before");
+}
+
 TEST(ProgramJson, GivesEachStepALine) {
   std::string text = writeProgramJson(smallProgram());
   EXPECT_NE(

@@ -66,6 +66,17 @@ Program cudaProgram() {
   program.kernels[0].cuda->gridX = 1; // "prepare" knows no dims
   program.buffers.push_back({BufferKind::State, DType::F32, "unused state", {2}, 8});
   program.kernels[3].cuda->hasStatus = true;
+  MatrixProduct<SizeExpr> product;
+  product.products = 1;
+  product.rows = SizeExpr::dim(0);
+  product.columns = product.wRow = product.yRow = kOutputs;
+  product.depth = product.xRow = kInputs;
+  LibraryCall call;
+  call.operation = product;
+  call.x = 0;
+  call.w = 1;
+  call.bias = 2;
+  program.kernels[1].alternatives = {call};
   return program;
 }
 
@@ -78,7 +89,8 @@ CudaModel::CudaModel(std::string weights)
                                                      {"relu_2", kRelu, nullptr},
                                                      {"pick_3", kPick, nullptr}} {
   cuda = {&nncc_cuda_backend, json.data(),    json.size(), kHeader,
-          kernels.size(),     kernels.data(), 0,           nullptr};
+          kernels.size(),     kernels.data(), 0,           nullptr,
+          nullptr,            0};
   both.descriptor.cuda = &cuda;
 }
 

@@ -1,0 +1,50 @@
+// One instance's use of libraries: evaluates the calls of its program for the dims at hand, opens a
+// session with a library when the first call needs it, and makes launches of them: those that were
+// chosen for a run, or all that there are for tuning.
+#pragma once
+
+#include "runtime/cuda/KernelChoices.h"
+#include "runtime/cuda/LaunchPlan.h"
+
+namespace nncc::rt::cuda {
+
+class StepLibraries {
+public:
+  StepLibraries() = default;
+  /// `weights`: per buffer, where a parameter or constant lies. All of it outlives this.
+  StepLibraries(const Program &program, SessionPlace place, std::span<const CUdeviceptr> weights)
+      : program(&program), place(std::move(place)), weights(weights) {}
+
+  /// Puts the libraries that were chosen into the plan.
+  Result<void> choose(const KernelChoices &choices, const BoundEntry &bound, LaunchPlan &plan);
+
+  /// A way to do a step that is not our kernel's.
+  struct Candidate {
+    LibraryKind library;
+    std::string algorithm;
+    bool replacesParts;
+    std::unique_ptr<LibraryKernel> kernel;
+  };
+  /// All of a step; what is left out and why goes to `notes`.
+  std::vector<Candidate> candidates(const BoundEntry &bound, size_t step,
+                                    std::vector<std::string> &notes);
+  /// Of a library that was asked for candidates and is there.
+  std::map<std::string, std::string> versions() const;
+
+private:
+  std::optional<BoundCall> bind(const LibraryCall &call, const BoundEntry &bound,
+                                size_t step) const;
+  Result<LibrarySession *> session(LibraryKind kind, std::shared_ptr<const KernelLibrary> library);
+
+  const Program *program = nullptr;
+  SessionPlace place;
+  std::span<const CUdeviceptr> weights;
+  struct Used {
+    std::shared_ptr<const KernelLibrary> library;
+    std::unique_ptr<LibrarySession> session;
+    std::optional<Error> failed;
+  };
+  Used used[std::size(kLibraryKinds)];
+};
+
+} // namespace nncc::rt::cuda

@@ -1,0 +1,132 @@
+"""--tune, --tuning, --require-tuning and nncc --tuning as their users call them: a network whose kernels the stand-ins for cuBLASLt and
+cuDNN do, on the stand-in CUDA device."""
+
+import json
+import os
+import unittest
+
+import harness
+from cuda_testing import LENET, WEIGHTS, DeviceTest
+
+# A convolution, a pointwise one, with a residual, a matrix product with gelu: every kernel has a library.
+MODEL = """nn 1
+dim N = 1..8
+model Block(x: f32[N, 8, 6, 6]) {
+  y = relu(conv2d(x, 16, kernel = 3, stride = 2, padding = 1) as first)
+  z = relu(y + conv2d(y, 16, kernel = 1) as second)
+  return out = gelu(linear(flatten(z), 12) as third, approximate = "tanh")
+}
+"""
+
+
+class TuningTest(DeviceTest):
+    def setUp(self):
+        super().setUp()
+        os.environ.update(harness.fakeLibraries())
+        self.addCleanup(lambda: [os.environ.pop(name) for name in harness.fakeLibraries()])
+        self.file = self.path("tuning.json")
+
+    def read(self):
+        with open(self.file, encoding="utf-8") as file:
+            return json.load(file)["devices"][0]
+
+    def write(self, device):
+        with open(self.file, "w", encoding="utf-8") as file:
+            json.dump({"format": "nncc tuning", "version": 1, "devices": [device]}, file)
+
+    def force(self):
+        """Every kernel by a library."""
+        device = self.read()
+        for kernel in device["kernels"]:
+            for library, algorithm in (("cublasLt", "fa4e 1 0 0 0 0 0 0"), ("cudnn", "1")):
+                if library in kernel["microseconds"]:
+                    kernel.update(use=library, algorithm=algorithm)
+        self.write(device)
+        return device
+
+
+class Lenet(TuningTest):
+    def testTunedAndUsed(self):
+        model = self.compile(LENET, WEIGHTS, "--target=cpu,cuda")
+        self.assertIn("has the choices", self.runs(model, "--device=cuda", *self.digits, "--tune", self.file))
+        kernels = {kernel["kernel"]: kernel for kernel in self.read()["kernels"]}
+        # The convolutions pool, which no library does in the same call.
+        self.assertEqual(sorted(kernels), ["matmul_bias", "matmul_bias_relu"])
+        self.force()
+        use = [model, "--device=cuda", *self.digits, "--tuning", self.file, "--require-tuning"]
+        self.runs(*use)
+        # Measured like any other kernel.
+        self.runs(*use, "--profile", "--benchmark", "--min-iters", "3", "--duration", "0s", "--warmup", "0s")
+        self.assertIn("matmul_bias_relu': cuBLASLt: a matrix product failed",
+                      self.fails(4, *use, NNCC_FAKE_FAIL="cublasLtMatmul:*:13"))
+        self.assertIn("does not know", self.fails(1, model, "--device=cuda", "--batch", "3", "--benchmark", "--tuning", self.file,
+                                                  "--require-tuning"))
+
+    def testEmbedded(self):
+        model = self.compile(LENET, WEIGHTS, "--target=cuda")
+        self.runs(model, "--device=cuda", *self.digits, "--tune", self.file)
+        self.force()
+        model = self.compile(LENET, WEIGHTS, "--target=cuda", "--tuning", self.file)
+        os.remove(self.file)
+        self.runs(model, "--device=cuda", *self.digits, "--require-tuning")
+        self.assertIn("cublasLtMatmul returned", self.fails(4, model, "--device=cuda", *self.digits, NNCC_FAKE_FAIL="cublasLtMatmul:*:13"))
+        result = harness.run(harness.program("nncc"), LENET, "--target=cuda", "--tuning", self.file, "-o", self.path("none.so"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("there is no tuning file", result.stderr)
+
+    def testOnlyForCuda(self):
+        model = self.compile(LENET, WEIGHTS, "--target=cpu,cuda")
+        self.assertIn("use --device=cuda", self.fails(1, model, "--device=cpu", *self.digits, "--tune", self.file))
+        self.assertIn("a tuning file is for CUDA devices", self.fails(1, model, "--device=cpu", *self.digits, "--require-tuning"))
+
+
+class Block(TuningTest):
+    def setUp(self):
+        super().setUp()
+        with open(self.path("block.nn"), "w", encoding="utf-8") as file:
+            file.write(MODEL)
+        self.model = self.compile(self.path("block.nn"), None, "--target=cpu,cuda")
+        self.input = ["--input", "x=random:3", "--batch", "3"]
+        self.runs(self.model, "--device=cpu", *self.input, "--output", "out=@" + self.path("out.npy"))
+        self.input += ["--expect", "out=@" + self.path("out.npy"), "--rtol", "1e-5", "--atol", "1e-5"]
+
+    def testEveryKernelByALibrary(self):
+        self.runs(self.model, "--device=cuda", *self.input, "--tune", self.file)
+        device = self.force()
+        self.assertEqual(device["libraries"], {"cublasLt": "13.1.2", "cudnn": "9.12.3"})
+        self.assertEqual([kernel["use"] for kernel in device["kernels"]], ["cudnn", "cudnn", "cublasLt"])
+        use = [self.model, "--device=cuda", *self.input, "--tuning", self.file, "--require-tuning"]
+        self.runs(*use, CUDA_EMULATOR_MODE="plain")
+        device["kernels"][1].update(use="cublasLt", algorithm="fa4e 0 0 0 0 0 0 0")
+        self.write(device)
+        self.runs(*use)
+        # The calls of the library are those that make the result.
+        self.assertIn("cudnnConvolutionBiasActivationForward returned CUDNN_STATUS_EXECUTION_FAILED",
+                      self.fails(4, *use, NNCC_FAKE_FAIL="cudnnConvolutionBiasActivationForward:*:5000"))
+        self.assertEqual(self.nnccRun(*use, NNCC_FAKE_WRONG="1").returncode, 3)
+
+    def testEveryCallOfCudnnThatFails(self):
+        self.runs(self.model, "--device=cuda", *self.input, "--tune", self.file)
+        self.force()
+        use = [self.model, "--device=cuda", *self.input, "--tuning", self.file, "--require-tuning"]
+        for call in ("cudnnCreate", "cudnnSetStream", "cudnnCreateTensorDescriptor", "cudnnSetTensor4dDescriptorEx",
+                     "cudnnCreateFilterDescriptor", "cudnnSetFilter4dDescriptor", "cudnnCreateConvolutionDescriptor",
+                     "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionGroupCount", "cudnnSetConvolutionMathType",
+                     "cudnnCreateActivationDescriptor", "cudnnSetActivationDescriptor"):
+            with self.subTest(call):
+                self.assertIn(f"{call} returned CUDNN_STATUS_BAD_PARAM", self.fails(4, *use, NNCC_FAKE_FAIL=f"{call}:*:2000"))
+        self.assertIn("cuDNN cannot compute this convolution with the algorithm 1",
+                      self.fails(1, *use, NNCC_FAKE_FAIL="cudnnGetConvolutionForwardWorkspaceSize:*:2000"))
+
+    def testWithoutTheLibraries(self):
+        self.runs(self.model, "--device=cuda", *self.input, "--tune", self.file, NNCC_CUDNN="/no/such", NNCC_CUBLASLT="/no/such")
+        device = self.read()
+        self.assertEqual([kernel["use"] for kernel in device["kernels"]], ["nncc"] * 3)
+        self.assertIn("cudnn: cuDNN, NVIDIA's library of convolutions, cannot be loaded", device["kernels"][0]["notes"][0])
+        self.runs(self.model, "--device=cuda", *self.input, "--tuning", self.file, "--require-tuning", NNCC_CUDNN="/no/such",
+                  NNCC_CUBLASLT="/no/such")
+
+
+if __name__ == "__main__":
+    harness.requireNvrtc()
+    unittest.main()
