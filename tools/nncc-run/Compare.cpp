@@ -2,6 +2,7 @@
 
 #include "tools/nncc-run/Compare.h"
 #include "runtime/Tensor.h"
+#include "support/BFloat16.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,12 +25,8 @@ double tools::elementAt(const rt::HostTensor &tensor, int64_t index) {
     return read<float>(tensor, index);
   case DType::F16:
     return static_cast<float>(read<_Float16>(tensor, index));
-  case DType::BF16: {
-    uint32_t bits = uint32_t(read<uint16_t>(tensor, index)) << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
+  case DType::BF16:
+    return fromBFloat16(read<uint16_t>(tensor, index));
   case DType::F64:
     return read<double>(tensor, index);
   case DType::I8:

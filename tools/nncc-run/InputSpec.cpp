@@ -6,6 +6,7 @@
 #include "runtime/data/Image.h"
 #include "runtime/SizeExpr.h"
 #include "runtime/Tensor.h"
+#include "support/BFloat16.h"
 
 #include <fmt/format.h>
 
@@ -58,27 +59,14 @@ template <typename T> void append(std::vector<std::byte> &data, T value) {
   data.insert(data.end(), bytes, bytes + sizeof value);
 }
 
-/// f32 bits to f16 or bf16, rounding to nearest even.
-uint16_t toHalf(float value) {
-  _Float16 half = static_cast<_Float16>(value);
-  uint16_t bits;
-  std::memcpy(&bits, &half, sizeof bits);
-  return bits;
-}
-uint16_t toBfloat(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
 void appendValue(std::vector<std::byte> &data, DType dtype, double value) {
   switch (dtype) {
   case DType::F32:
     return append(data, static_cast<float>(value));
   case DType::F16:
-    return append(data, toHalf(static_cast<float>(value)));
+    return append(data, static_cast<_Float16>(value));
   case DType::BF16:
-    return append(data, toBfloat(static_cast<float>(value)));
+    return append(data, toBFloat16(static_cast<float>(value)));
   case DType::F64:
     return append(data, value);
   case DType::I8:
