@@ -3,13 +3,17 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace nncc::rt {
 namespace {
@@ -74,7 +78,8 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
       file.size = 0;
     } else {
       file.data = static_cast<const std::byte *>(address);
-      ::madvise(address, file.size, MADV_WILLNEED); // begin reading ahead; without it all still works
+      ::madvise(address, file.size,
+                MADV_WILLNEED); // begin reading ahead; without it all still works
     }
   }
   ::close(descriptor);
@@ -144,15 +149,57 @@ Result<void> AtomicFile::write(const void *data, size_t sizeBytes) {
   return {};
 }
 
-Result<void> AtomicFile::commit() {
+Result<void> AtomicFile::sync() {
   // Some file systems report that there is no space only here.
   if (::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS)
     return failure("write");
-  if (!temporaryPath.empty() &&
-      ::rename(temporaryPath.c_str(), finalPath.c_str()) != 0)
+  return {};
+}
+
+Result<void> AtomicFile::commit() {
+  if (Result<void> synced = sync(); !synced)
+    return synced;
+  if (!temporaryPath.empty() && ::rename(temporaryPath.c_str(), finalPath.c_str()) != 0)
     return failure("write");
   ::close(std::exchange(descriptor, -1));
   return {};
+}
+
+Result<void> syncFolderOf(const std::string &path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty())
+    folder = ".";
+  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return systemError("open", folder, errno);
+  int code = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (code != 0 && code != EINVAL && code != EROFS)
+    return systemError("write", folder, code);
+  return {};
+}
+
+void removeStaleTemporaries(const std::string &path) {
+  namespace fs = std::filesystem;
+  fs::path folder = fs::path(path).parent_path();
+  std::string start = fs::path(path).filename().string() + ".";
+  std::error_code code;
+  std::vector<fs::path> stale;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, code), end;
+       !code && entry != end; entry.increment(code)) {
+    // As createBeside() spells them: NAME.PROCESS-NUMBER.tmp.
+    std::string name = entry->path().filename().string();
+    if (!name.starts_with(start) || !name.ends_with(".tmp"))
+      continue;
+    std::string_view rest = std::string_view(name).substr(start.size());
+    pid_t process = 0;
+    auto [stop, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), process);
+    if (failed == std::errc() && process > 0 && *stop == '-' && ::kill(process, 0) != 0 &&
+        errno == ESRCH)
+      stale.push_back(entry->path());
+  }
+  for (const fs::path &file : stale)
+    fs::remove(file, code);
 }
 
 Result<void> writeFileAtomically(const std::string &path, std::string_view contents) {

@@ -65,7 +65,10 @@ public:
   Result<void> write(const void *data, size_t sizeBytes);
   Result<void> write(std::string_view text) { return write(text.data(), text.size()); }
 
-  /// Flushes to disk and gives the file its name.
+  /// Waits until what was written is on disk.
+  Result<void> sync();
+
+  /// sync(), then gives the file its name.
   Result<void> commit();
 
 private:
@@ -77,6 +80,13 @@ private:
   std::string temporaryPath; ///< empty for a stream
   int descriptor = -1;
 };
+
+/// Waits until the names in the folder of `path` are on disk: a rename survives a power failure only
+/// then. Nothing on file systems that do not know this.
+Result<void> syncFolderOf(const std::string &path);
+
+/// Removes what writers of `path` that were killed left beside it; those that still run keep theirs.
+void removeStaleTemporaries(const std::string &path);
 
 /// Creates or replaces a file with these bytes.
 Result<void> writeFileAtomically(const std::string &path, std::string_view contents);

@@ -15,6 +15,8 @@
 
 namespace nncc::rt {
 
+class AtomicFile;
+
 struct SafetensorsEntry {
   std::string name;
   std::string dtypeName; ///< as the file spells it: "F32"
@@ -66,6 +68,16 @@ inline constexpr std::string_view kSafetensorsPaddingPrefix = "nncc.padding.";
 Result<std::string> serializeSafetensors(std::span<const SafetensorsSource> tensors,
                                          const std::map<std::string, std::string> &metadata,
                                          SafetensorsAlignment alignment);
+
+/// The bytes of the whole file. The errors of serializeSafetensors().
+Result<int64_t> safetensorsSizeBytes(std::span<const SafetensorsSource> tensors,
+                                     const std::map<std::string, std::string> &metadata,
+                                     SafetensorsAlignment alignment);
+
+/// Into a file in the making, without commit().
+Result<void> writeSafetensors(AtomicFile &file, std::span<const SafetensorsSource> tensors,
+                              const std::map<std::string, std::string> &metadata,
+                              SafetensorsAlignment alignment);
 
 /// The same into a file, which appears complete or not at all.
 Result<void> writeSafetensors(const std::string &path, std::span<const SafetensorsSource> tensors,

@@ -98,16 +98,33 @@ Result<std::string> serializeSafetensors(std::span<const SafetensorsSource> tens
   return file;
 }
 
+Result<int64_t> safetensorsSizeBytes(std::span<const SafetensorsSource> tensors,
+                                     const std::map<std::string, std::string> &metadata,
+                                     SafetensorsAlignment alignment) {
+  int64_t sizeBytes = 0;
+  Result<void> counted = writePieces(tensors, metadata, alignment, [&](const char *, size_t size) {
+    sizeBytes += static_cast<int64_t>(size);
+    return Result<void>();
+  });
+  if (!counted)
+    return counted.error();
+  return sizeBytes;
+}
+
+Result<void> writeSafetensors(AtomicFile &file, std::span<const SafetensorsSource> tensors,
+                              const std::map<std::string, std::string> &metadata,
+                              SafetensorsAlignment alignment) {
+  return writePieces(tensors, metadata, alignment,
+                     [&](const char *data, size_t size) { return file.write(data, size); });
+}
+
 Result<void> writeSafetensors(const std::string &path, std::span<const SafetensorsSource> tensors,
                               const std::map<std::string, std::string> &metadata,
                               SafetensorsAlignment alignment) {
   Result<AtomicFile> file = AtomicFile::create(path);
   if (!file)
     return file.error();
-  Result<void> written =
-      writePieces(tensors, metadata, alignment,
-                  [&](const char *data, size_t size) { return file->write(data, size); });
-  if (!written)
+  if (Result<void> written = writeSafetensors(*file, tensors, metadata, alignment); !written)
     return written;
   return file->commit();
 }
