@@ -43,6 +43,11 @@ struct Format {
 extern const Format kMnistFormat;
 extern const Format kCifar10Format;
 extern const Format kCifar100Format;
+extern const Format kNpyFormat;
+extern const Format kNpzFormat;
+extern const Format kSafetensorsFormat;
+extern const Format kCsvFormat;
+extern const Format kImageFolderFormat;
 
 /// Whether a name says that it belongs to a split; both false: it says nothing.
 bool namesSplit(std::string_view name, Split split);

@@ -15,7 +15,10 @@ using namespace nncc;
 using namespace nncc::data;
 
 /// Asked in this order.
-static const Format *const kFormats[] = {&kMnistFormat, &kCifar10Format, &kCifar100Format};
+static const Format *const kFormats[] = {
+    &kMnistFormat, &kCifar10Format,     &kCifar100Format, &kNpyFormat,
+    &kNpzFormat,   &kSafetensorsFormat, &kCsvFormat,      &kImageFolderFormat,
+};
 static constexpr const char *kRangeOption = "range";
 
 std::string_view data::nameOf(Split split) { return split == Split::Train ? "training" : "test"; }

@@ -39,6 +39,7 @@ TEST(OpenData, RefusesWhatItDoesNotKnow) {
 
 TEST(OpenData, DescribesEveryFormat) {
   std::string text = describeFormats();
-  for (const char *name : {"mnist", "cifar10", "cifar100"})
+  for (const char *name :
+       {"mnist", "cifar10", "cifar100", "npy", "npz", "safetensors", "csv", "images"})
     EXPECT_CONTAINS(text, std::string("  ") + name);
 }
