@@ -68,6 +68,9 @@ public:
   /// Waits until what was written is on disk.
   Result<void> sync();
 
+  /// Where the file lies until commit(); empty for a stream.
+  const std::string &temporary() const { return temporaryPath; }
+
   /// sync(), then gives the file its name.
   Result<void> commit();
 

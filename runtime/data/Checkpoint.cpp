@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -109,7 +110,8 @@ std::string describeState(const TrainingState &state) {
 bool linkOver(const std::string &from, const std::string &to) {
   std::string temporary = to + fmt::format(".{}-link.tmp", ::getpid());
   ::unlink(temporary.c_str());
-  if (::link(from.c_str(), temporary.c_str()) != 0)
+  // A name that is a symbolic link stands for the file behind it.
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
     return false;
   bool isDone = ::rename(temporary.c_str(), to.c_str()) == 0;
   // A rename between two names of one file does nothing, and leaves both.
@@ -137,19 +139,21 @@ Result<void> save(const CheckpointFiles &files, std::span<const rt::SafetensorsS
   Result<rt::AtomicFile> file = writeTemporary(files.last, tensors, metadata);
   if (!file)
     return file.error();
-  // Without second names the last checkpoint has none for the moment between two renames, and the
-  // previous one is what is left of an interruption.
-  if (::access(files.last.c_str(), F_OK) == 0 && !linkOver(files.last, files.previous))
-    ::rename(files.last.c_str(), files.previous.c_str());
-  if (Result<void> committed = file->commit(); !committed)
-    return committed;
-  if (isBest && !linkOver(files.last, files.best)) {
+  // First the best: a training that goes on from the last one knows its value, and would not save
+  // it again.
+  if (isBest && !linkOver(file->temporary(), files.best)) {
     Result<rt::AtomicFile> best = writeTemporary(files.best, tensors, metadata);
     if (!best)
       return best.error();
     if (Result<void> committed = best->commit(); !committed)
       return committed;
   }
+  // Without second names the last checkpoint has none for the moment between two renames, and the
+  // previous one is what is left of an interruption.
+  if (::access(files.last.c_str(), F_OK) == 0 && !linkOver(files.last, files.previous))
+    ::rename(files.last.c_str(), files.previous.c_str());
+  if (Result<void> committed = file->commit(); !committed)
+    return committed;
   return rt::syncFolderOf(files.last);
 }
 

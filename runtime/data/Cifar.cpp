@@ -110,6 +110,8 @@ Result<std::unique_ptr<DataSource>> openVariant(const Variant &variant, const Da
                                    path, variant.title, variant.recordBytes(), sizeBytes,
                                    sizeBytes % variant.recordBytes(),
                                    sizeBytes / variant.recordBytes()));
+    if (sizeBytes == 0)
+      continue; // whether any sample is left is asked at the end
     const std::byte *first = file->bytes().data();
     ArrayPart part{sizeBytes / variant.recordBytes(), {}};
     part.columns.push_back({path, first + variant.labelBytes, variant.recordBytes()});

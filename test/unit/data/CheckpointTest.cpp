@@ -84,6 +84,17 @@ TEST(Checkpoint, KeepsTheLastThePreviousAndTheBest) {
   EXPECT_EQ(count, 3u);
 }
 
+TEST(Checkpoint, AnOldOneBehindASymbolicLinkIsKept) {
+  TemporaryFolder folder;
+  std::string path = folder / "a.safetensors";
+  std::filesystem::create_symlink(folder / "real.safetensors", path);
+  ASSERT_TRUE(saveStep(folder / "real.safetensors", 1));
+  ASSERT_TRUE(saveStep(path, 2));
+  EXPECT_EQ(stepOf(folder / "real.safetensors"), 2);
+  EXPECT_EQ(stepOf(path), 2);
+  EXPECT_EQ(stepOf(CheckpointFiles(path).previous), 1);
+}
+
 TEST(Checkpoint, ListsAllDifferencesAtOnce) {
   TemporaryFolder folder;
   std::string path = folder / "a.safetensors";
@@ -233,7 +244,8 @@ TEST(Checkpoint, AKillAtAnyMomentLosesAtMostOneSave) {
     int64_t last = stepOf(path), previous = stepOf(files.previous);
     ASSERT_TRUE(last == done || last == done + 1) << last << " after the save of " << done;
     ASSERT_GE(previous, done - 1);
-    ASSERT_GE(stepOf(files.best), done - 3);
+    if (done >= 3) // every third step is the best
+      ASSERT_GE(stepOf(files.best), done - done % 3);
     ASSERT_LE(folder.fileCount(), 5u) << "what a killed program leaves piles up";
     between += last == done + 1 || folder.fileCount() > 3;
     done = last;
