@@ -36,13 +36,21 @@ bool readsWhereItWrites(nn::KernelOp kernel, BlockArgument argument) {
   for (Operation &op : kernel.getBlock().without_terminator())
     if (!isa<nn::ConstantOp, nn::ConvOp, nn::MatmulOp, nn::ElementwiseOpInterface>(op) && !nn::isStridedMovement(&op))
       return false;
-  // A pool would have made the tile and the result differ; here every reader has the result's shape and order.
-  return llvm::all_of(argument.getUsers(), [&](Operation *user) {
-    if (!isa<nn::ElementwiseOpInterface>(user))
-      return false;
-    RankedTensorType type = tensorTypeOf(user->getResult(0));
-    return nn::shapeOf(type) == nn::shapeOf(result) && nn::orderOf(type) == nn::orderOf(result);
-  });
+  // A pool would have made the tile and the result differ; here every reader has the result's shape and order, and so have its
+  // readers, up to what is stored: a transpose of a square behind one of them would write elsewhere.
+  SmallVector<Value> worklist = {argument};
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      if (isa<nn::YieldOp>(user))
+        continue;
+      if (!isa<nn::ElementwiseOpInterface>(user))
+        return false;
+      RankedTensorType type = tensorTypeOf(user->getResult(0));
+      if (nn::shapeOf(type) != nn::shapeOf(result) || nn::orderOf(type) != nn::orderOf(result))
+        return false;
+      worklist.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 class BufferPlanner {

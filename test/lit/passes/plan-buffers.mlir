@@ -70,3 +70,25 @@ func.func @broadcast(%x: tensor<8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> 
   }
   return %2 : tensor<8x8xf32>
 }
+
+// A square that is turned behind an elementwise op has the shape of its operand, but not its places.
+// CHECK-LABEL: func.func @turned
+// CHECK: nn.kernel "relu"
+// CHECK: nn.kernel "tanh_transpose" {{.*}} -> tensor<8x8xf32> {
+// CHECK: nn.kernel "exp"
+func.func @turned(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = nn.kernel "relu" (%a = %x : tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %r = nn.relu %a : tensor<8x8xf32>
+    nn.yield %r : tensor<8x8xf32>
+  }
+  %1 = nn.kernel "tanh_transpose" (%a = %0 : tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %t = nn.tanh %a : tensor<8x8xf32>
+    %r = nn.transpose %t {permutation = array<i64: 1, 0>} : tensor<8x8xf32> -> tensor<8x8xf32>
+    nn.yield %r : tensor<8x8xf32>
+  }
+  %2 = nn.kernel "exp" (%a = %1 : tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %r = nn.exp %a : tensor<8x8xf32>
+    nn.yield %r : tensor<8x8xf32>
+  }
+  return %2 : tensor<8x8xf32>
+}
