@@ -83,6 +83,16 @@ Dim nn::flopsOf(Operation *op) {
           return Dim();
         return product({y[0], y[1], constantDim(context, *perStep.get())}, context);
       })
+      .Case<RecurrenceGradientOp>([&](RecurrenceGradientOp gradient) {
+        // As the step forwards, with fewer operations for the cell.
+        RankedTensorType weight = cast<RankedTensorType>(gradient.getWHh().getType());
+        Shape steps = shapeOf(gradient.getFactors()[0].getType());
+        CheckedSize perStep = CheckedSize(weight.getDimSize(0)) * (CheckedSize(weight.getDimSize(1)) * 2 + 3);
+        if (!perStep.valid())
+          return Dim();
+        return product({steps[0], steps[1], constantDim(context, *perStep.get())}, context);
+      })
+      .Case<LinearScanOp>([](LinearScanOp scan) { return perElement(scan.getResult(), 2); })
       .Case<MaxPoolOp, AvgPoolOp>(window)
       .Case<ReductionOpInterface>([](Operation *op) { return elementsOf(op->getOperand(0)); })
       // Mean and variance, or maximum and sum, and the result.

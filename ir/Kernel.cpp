@@ -234,7 +234,7 @@ bool nn::writesThroughStrides(Operation *anchor, RankedTensorType type, const St
                                          isOneRun(type, view, 0, type.getRank() - 1));
   if (auto conv = dyn_cast<ConvOp>(anchor))
     return !isDepthwise(conv) && constantOf(view.strides[1]) == 1 && isOneRun(type, view, 0, type.getRank() - 1);
-  return !isa<ConvTransposeOp, RecurrenceOp, RnnOp, LstmOp, GruOp>(anchor);
+  return !isa<ConvTransposeOp, RecurrenceOp, RnnOp, LstmOp, GruOp, RecurrenceGradientOp, LinearScanOp, GatherGradientOp>(anchor);
 }
 
 PackLoopsAttr nn::panelsOf(ConvOp conv, int64_t columns) {

@@ -90,7 +90,7 @@ Layouts layoutsOf(Operation *op) {
       .Case<nn::ConvOp, nn::ConvTransposeOp, nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveAvgPoolOp,
             nn::AdaptiveMaxPoolOp, nn::ResizeOp>([](Operation *op) { return spatialLayouts(op); })
       .Case<nn::ElementwiseOpInterface>([](Operation *op) { return elementwiseLayouts(op); })
-      .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::GroupNormOp, nn::InstanceNormOp>(
+      .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::ResizeGradientOp, nn::GroupNormOp, nn::InstanceNormOp>(
           [](Operation *op) { return followingLayouts(op); })
       .Case<nn::ReductionOpInterface>([](Operation *op) { return reductionLayouts(op); })
       .Default([](Operation *op) {

@@ -45,7 +45,7 @@ bool isInlineConstant(Value value) { return nn::splatConstant(value).has_value()
 bool isOnDemand(Operation *op) { return isa<nn::ElementwiseOpInterface, nn::MovementOpInterface>(op); }
 
 /// `op` reads no element of its operands more than once, so a producer that is computed on demand runs as often as before.
-bool readsElementsOnce(Operation *op) { return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp>(op); }
+bool readsElementsOnce(Operation *op) { return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp, nn::ResizeGradientOp>(op); }
 
 bool isContraction(Operation *op) { return isa_and_present<nn::ConvOp, nn::MatmulOp>(op); }
 

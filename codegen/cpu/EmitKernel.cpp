@@ -28,6 +28,8 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
           [&](auto) { return emitRecurrence(builder, kernel, symbol); })
       .Case<nn::AttentionOp>([&](auto) { return emitAttention(builder, kernel, symbol); })
       .Case<nn::GatherGradientOp>([&](auto) { return emitGatherGradient(builder, kernel, symbol); })
+      .Case<nn::LinearScanOp>([&](auto) { return emitLinearScan(builder, kernel, symbol); })
+      .Case<nn::RecurrenceGradientOp>([&](auto) { return emitRecurrenceGradient(builder, kernel, symbol); })
       .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(builder, kernel, symbol); })
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(builder, kernel, symbol); })
       .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>(

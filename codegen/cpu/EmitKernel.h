@@ -30,6 +30,8 @@ llvm::FailureOr<EmittedKernel> emitSoftmax(KernelBuilder &builder, nn::KernelOp 
 llvm::FailureOr<EmittedKernel> emitRecurrence(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitGatherGradient(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitLinearScan(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitRecurrenceGradient(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitAttention(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 
 } // namespace nncc::codegen

@@ -34,6 +34,8 @@ FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol,
       .Case<nn::AttentionOp>([&](auto) { return emitAttention(code); })
       .Case<nn::GatherGradientOp>([&](auto) { return emitGatherGradient(code); })
       .Case<nn::RecurrenceOp>([&](auto) { return emitRecurrence(code); })
+      .Case<nn::LinearScanOp>([&](auto) { return emitLinearScan(code); })
+      .Case<nn::RecurrenceGradientOp>([&](auto) { return emitRecurrenceGradient(code); })
       .Case<nn::ReductionOpInterface>([&](auto) { return emitReduction(code); })
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(code); })
       .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>([&](auto) { return emitNormalisation(code); })

@@ -18,6 +18,8 @@ llvm::FailureOr<EmittedKernel> emitConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitGatherGradient(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitLinearScan(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitRecurrenceGradient(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitReduction(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitSoftmax(KernelCode &code);

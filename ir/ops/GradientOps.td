@@ -141,4 +141,109 @@ def NN_GatherGradientOp : NN_Op<"gather_gradient", [Pure]> {
   }];
 }
 
+def NN_ResizeGradientOp : NN_Op<"resize_gradient", [Pure, DeclareOpInterfaceMethods<NN_MovementOpInterface>]> {
+  let summary = "The gradient of nn.resize";
+  let description = [{
+    An element of the result sums what it gave to the positions of nn.resize's result that read it, each with its weight in the
+    gradient g. Nothing is scattered and the order of the sums is fixed.
+
+    ```mlir
+    %dx = nn.resize_gradient %g linear half_pixel : tensor<1x3x8x8xf32> -> tensor<1x3x4x4xf32>
+    ```
+    `resize_gradient_c1`: nn.resize of a tensor of the result's type with these attributes has g's type.
+    `resize_gradient_c2`: along each dimension a known number of positions read an element, at most 32.
+  }];
+  let arguments = (ins NN_FloatTensor:$g, NN_ResizeModeAttr:$mode, NN_ResizeCoordinatesAttr:$coordinates);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$g $mode $coordinates attr-dict `:` type($g) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t kMostTaps = 32;
+    /// The most positions along a dimension that read one element; nothing where that depends on named dims.
+    static std::optional<int64_t> tapsOf(::nncc::nn::Dim in, ::nncc::nn::Dim out, ::nncc::nn::ResizeMode mode,
+                                         ::nncc::nn::ResizeCoordinates coordinates);
+  }];
+}
+
+def NN_ShiftOp : NN_InferredOp<"shift", [DeclareOpInterfaceMethods<NN_MovementOpInterface>]> {
+  let summary = "What stood one position earlier along a dimension";
+  let description = [{
+    Position t of the result is position t - 1 of x along `axis`, and position 0 is `first`, or zeros. With `reverse` the dimension
+    runs from its end: position t is position t + 1 of x, and the last one is `first`. Recurrent layers see their states so.
+
+    ```mlir
+    %before = nn.shift %y first %h0 {axis = 1} : (tensor<2x5x16xf32>, tensor<2x16xf32>) -> tensor<2x5x16xf32>
+    ```
+    `shift_c1`: axis is a dimension of x.
+    `shift_c2`: first has x's element type, and its shape without axis.
+  }];
+  let arguments = (ins NN_FloatTensor:$x, Optional<NN_FloatTensor>:$first, I64Attr:$axis, UnitAttr:$reverse);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$x (`first` $first^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_LinearScanOp : NN_InferredOp<"linear_scan"> {
+  let summary = "s[t] = a[t] * s[t-1] + b[t] along a dimension";
+  let description = [{
+    s[-1] is `first`, or zeros. With `reverse` the dimension runs from its end, and s[t] = a[t] * s[t+1] + b[t]. The cell states of an
+    LSTM are such a scan, and with a = 1 it sums up b.
+
+    ```mlir
+    %s = nn.linear_scan %a, %b first %c0 {axis = 1}
+       : (tensor<2x5x16xf32>, tensor<2x5x16xf32>, tensor<2x16xf32>) -> tensor<2x5x16xf32>
+    ```
+    `linear_scan_c1`: a and b have one shape, of which axis is a dimension.
+    `linear_scan_c2`: first has b's shape without axis.
+    `linear_scan_c3`: all operands have one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, Optional<NN_FloatTensor>:$first, I64Attr:$axis, UnitAttr:$reverse);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b (`first` $first^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = inferredOpDeclarations # [{
+    /// The result seen as [outer, steps, inner], where `axis` is the middle one.
+    struct Extents {
+      ::nncc::nn::Dim outer, steps, inner;
+    };
+    Extents extents();
+  }];
+}
+
+def NN_RecurrenceGradientOp : NN_InferredOp<"recurrence_gradient", [AttrSizedOperandSegments]> {
+  let summary = "The gradient of nn.recurrence, step by step from the last to the first";
+  let description = [{
+    y, h and c are the gradients of the results of nn.recurrence with this cell, `w_hh` and `reverse`, absent where they are zero.
+    The results are the gradients of `projected`, of h0 and, for an LSTM, of c0. With the states known the steps are linear in
+    these gradients, and `factors`, each [N, T, H], hold what they are multiplied by. With dh the gradient of the state h[t], which is
+    y[t] and what the later steps give, a step computes, for the gradients s of what the gates are computed from:
+
+    - rnn_tanh, rnn_relu, factors (slope): s = dh * slope; h[t-1] gets s w_hh.
+    - lstm, factors (i, f, g, o, shown, kept): dc, the gradient of c[t], gets dh * shown; s = [dc * i, dc * f, dc * g, dh * o];
+      h[t-1] gets s w_hh, and c[t-1] gets dc * kept.
+    - gru, factors (r, z, n, reset, kept): s = [dh * r, dh * z, dh * n]; h[t-1] gets [s_r, s_z, s_n * reset] w_hh + dh * kept.
+    - gru_reset_before, the same factors: s_n = dh * n, q = s_n w_hh of gate n; s_r = q * r, s_z = dh * z; h[t-1] gets
+      [s_r, s_z] w_hh of gates r and z + q * reset + dh * kept.
+
+    ```mlir
+    %dp, %dh0 = nn.recurrence_gradient %w_hh factors (%slope) y %dy rnn_tanh
+              : (tensor<16x16xf32>, tensor<2x5x16xf32>, tensor<2x5x16xf32>) -> (tensor<2x5x16xf32>, tensor<2x16xf32>)
+    ```
+    `recurrence_gradient_c1`: w_hh is static [G * H, H], and the cell has its number of factors, all [N, T, H].
+    `recurrence_gradient_c2`: y is [N, T, H], h and c are [N, H], and c comes with the cell lstm only.
+    `recurrence_gradient_c3`: all operands have one element type.
+  }];
+  let arguments = (ins RankedTensorOf<[F32, F64]>:$w_hh, Variadic<RankedTensorOf<[F32, F64]>>:$factors,
+                       Optional<RankedTensorOf<[F32, F64]>>:$y, Optional<RankedTensorOf<[F32, F64]>>:$h,
+                       Optional<RankedTensorOf<[F32, F64]>>:$c, NN_RecurrentCellAttr:$cell, UnitAttr:$reverse);
+  let results = (outs RankedTensorOf<[F32, F64]>:$projected, RankedTensorOf<[F32, F64]>:$h0,
+                      Optional<RankedTensorOf<[F32, F64]>>:$c0);
+  let assemblyFormat = [{
+    $w_hh `factors` `(` $factors `)` (`y` $y^)? (`h` $h^)? (`c` $c^)? $cell attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = inferredOpDeclarations # [{
+    int64_t hiddenSize() { return ::llvm::cast<::mlir::RankedTensorType>(getWHh().getType()).getDimSize(1); }
+    static int64_t factorCountOf(::nncc::nn::RecurrentCell cell);
+  }];
+}
+
 #endif // NNCC_IR_OPS_GRADIENTOPS_TD

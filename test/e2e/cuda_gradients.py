@@ -33,25 +33,53 @@ model Tokens(ids: i64[N, 6], bias: f32[6, 6]) {
   return pooled, largest
 }
 """,
+    "layers": """
+model Layers(x: f32[N, 3, 6], h0: f32[1, N, 200], c0: f32[1, N, 200]) {
+  x, _ = rnn(x, 5, bidirectional = true) as rnn
+  x, _ = gru(x, 33) as gru
+  y, h, c = lstm(x, 200, h0 = h0, c0 = c0) as lstm
+  return y, h, c
+}
+""",
+    "wide": """
+model Wide(x: f32[N, T, 4]) {
+  _, h = rnn(x, 600, activation = "relu") as rnn
+  return h
+}
+""",
+    # The language has no GRU that resets before its product.
+    "reset_before": """
+module @ResetBefore attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
+  func.func @infer(%x: tensor<?x4x2xf32, #nn.enc<[N]>> {nn.name = "x"}, %wih: tensor<90x2xf32> {nn.name = "w_ih"},
+                   %whh: tensor<90x30xf32> {nn.name = "w_hh"}, %b: tensor<90xf32> {nn.name = "b"})
+      -> (tensor<?x4x30xf32, #nn.enc<[N]>> {nn.name = "y"}) {
+    %y, %h = nn.gru %x, %wih, %whh bias_ih %b bias_hh %b {reset_before, reverse}
+      : (tensor<?x4x2xf32, #nn.enc<[N]>>, tensor<90x2xf32>, tensor<90x30xf32>, tensor<90xf32>, tensor<90xf32>)
+        -> (tensor<?x4x30xf32, #nn.enc<[N]>>, tensor<?x30xf32, #nn.enc<[N]>>)
+    return %y : tensor<?x4x30xf32, #nn.enc<[N]>>
+  }
+}
+""",
 }
 
 
 class Gradients(DeviceTest):
     def gradientsOf(self, name):
-        text = self.path(name + ".nn")
+        isIr = MODELS[name].lstrip().startswith("module")
+        text = self.path(name + ("_source.mlir" if isIr else ".nn"))
         with open(text, "w", encoding="utf-8") as file:
-            file.write("nn 1\n" + MODELS[name])
+            file.write(MODELS[name] if isIr else "nn 1\n" + MODELS[name])
         plain, differentiated = self.path("plain.mlir"), self.path(name + ".mlir")
         self.succeeds(harness.program("nncc"), text, "--emit=ir", "-o", plain)
         self.succeeds(harness.program("nncc-opt"), plain, "--add-gradients", "--expand-gradients", "-o", differentiated)
         return self.compile(differentiated, None, "--target=cpu,cuda")
 
-    def agree(self, name, inputs):
+    def agree(self, name, inputs, *flags):
         model = self.gradientsOf(name)
         listing = self.runs(model, "--info")
         outputs = [line.split()[1] for line in listing.splitlines() if line.split()[:1] == ["output"]]
         self.assertTrue(any(output.startswith("grad.") for output in outputs), listing)
-        given = [flag for tensor in inputs for flag in ("--input", tensor)]
+        given = [flag for tensor in inputs for flag in ("--input", tensor)] + list(flags)
         files = {output: self.path(output + ".npy") for output in outputs}
         self.runs(model, "--device=cpu", *given, *[flag for output, file in files.items() for flag in ("--output", f"{output}=@{file}")])
         self.runs(model, "--device=cuda", *given, *[flag for output, file in files.items() for flag in ("--expect", f"{output}=@{file}")],
@@ -62,6 +90,16 @@ class Gradients(DeviceTest):
 
     def testTokens(self):
         self.agree("tokens", ["ids=2x6xi64=1,2,3,4,5,6,1,1,19,0,2,7", "bias=random:1", "grad.pooled=random:2", "grad.largest=random:3"])
+
+    def testLayers(self):
+        self.agree("layers", ["x=random:1", "h0=random:2", "c0=random:3", "grad.y=random:4", "grad.h=random:5", "grad.c=random:6"],
+                   "--batch=5")
+
+    def testWide(self):
+        self.agree("wide", ["x=random:1", "grad.h=random:2"], "--batch=2", "--dim=T=3")
+
+    def testResetBefore(self):
+        self.agree("reset_before", ["x=random:1", "w_ih=random:2", "w_hh=random:3", "b=random:4", "grad.y=random:5"], "--batch=3")
 
 
 if __name__ == "__main__":

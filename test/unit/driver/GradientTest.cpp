@@ -23,7 +23,7 @@ constexpr double kStep = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
 
 struct Case {
   const char *name;
-  const char *model;       ///< what stands behind "nn 1"
+  const char *model;       ///< what stands behind "nn 1", or IR for what the language has no word for
   double from = -1.5, to = 1.5; ///< inputs lie here
 };
 void PrintTo(const Case &test, std::ostream *to) { *to << test.name; }
@@ -52,8 +52,9 @@ public:
   explicit GradientModel(const Case &test) {
     auto context = driver::createContext();
     driver::ModelSource source;
-    source.path = std::string(test.name) + ".nn";
-    source.text = std::string("nn 1\n") + test.model;
+    bool isIr = std::string_view(test.model).starts_with("module");
+    source.path = std::string(test.name) + (isIr ? ".mlir" : ".nn");
+    source.text = isIr ? test.model : std::string("nn 1\n") + test.model;
     auto imported = driver::importModel(*context, source);
     if (!imported)
       throw std::runtime_error(imported.error().message);
@@ -276,6 +277,47 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("avg_pool2d_without_pads", "x: f64[N, 2, 5, 6]",
                           "z = avg_pool2d(x, 3, stride = 2, padding = 1, count_include_pad = false, ceil_mode = true)"),
                     MODEL("global_avg_pool", "x: f64[N, 2, 3, 4]", "z = adaptive_avg_pool2d(x, 1)")),
+    [](const auto &info) { return std::string(info.param.name); });
+
+// The language has no GRU that resets before its product.
+const char *const kResetBefore = R"(module @M attributes {nn.dims = []} {
+  func.func @infer(%x: tensor<3x4x2xf64> {nn.name = "x"}, %wih: tensor<15x2xf64> {nn.name = "w_ih"},
+                   %whh: tensor<15x5xf64> {nn.name = "w_hh"}, %bih: tensor<15xf64> {nn.name = "b_ih"},
+                   %bhh: tensor<15xf64> {nn.name = "b_hh"}, %h0: tensor<3x5xf64> {nn.name = "h0"})
+      -> (tensor<3x4x5xf64> {nn.name = "y"}, tensor<3x5xf64> {nn.name = "h"}) {
+    %y, %h = nn.gru %x, %wih, %whh bias_ih %bih bias_hh %bhh h0 %h0 {reset_before}
+      : (tensor<3x4x2xf64>, tensor<15x2xf64>, tensor<15x5xf64>, tensor<15xf64>, tensor<15xf64>, tensor<3x5xf64>)
+        -> (tensor<3x4x5xf64>, tensor<3x5xf64>)
+    return %y, %h : tensor<3x4x5xf64>, tensor<3x5xf64>
+  }
+})";
+const char *const kResetBeforeBackwards = R"(module @M attributes {nn.dims = []} {
+  func.func @infer(%x: tensor<1x3x2xf64> {nn.name = "x"}, %wih: tensor<27x2xf64> {nn.name = "w_ih"},
+                   %whh: tensor<27x9xf64> {nn.name = "w_hh"}) -> (tensor<1x3x9xf64> {nn.name = "y"}) {
+    %y, %h = nn.gru %x, %wih, %whh {reset_before, reverse}
+      : (tensor<1x3x2xf64>, tensor<27x2xf64>, tensor<27x9xf64>) -> (tensor<1x3x9xf64>, tensor<1x9xf64>)
+    return %y : tensor<1x3x9xf64>
+  }
+})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Sequence, Gradients,
+    testing::Values(
+        MODEL("rnn", "x: f64[N, 5, 3]", "z, _ = rnn(x, 4) as l"),
+        Case{"rnn_relu_states", "model M(x: f64[N, T, 3], h0: f64[1, N, 6]) {\n z, h = rnn(x, 6, activation = \"relu\", h0 = h0) as l\n"
+                                " return z, h\n}"},
+        MODEL("rnn_last_state", "x: f64[3, 4, 2]", "_, z = rnn(x, 3, bias = false) as l"),
+        MODEL("rnn_long", "x: f64[5, 3, 2]", "z, _ = rnn(x, 19) as l"),
+        MODEL("simple_rnn", "x: f64[N, T, 3]", "z, _ = simple_rnn(x, 5) as l"),
+        Case{"lstm", "model M(x: f64[N, T, 3], h0: f64[1, N, 4], c0: f64[1, N, 4]) {\n z, h, c = lstm(x, 4, h0 = h0, c0 = c0) as l\n"
+                     " return z, h, c\n}"},
+        MODEL("lstm_without_states", "x: f64[3, 5, 2]", "z, _, _ = lstm(x, 9, bias = false) as l"),
+        MODEL("lstm_last_cell", "x: f64[N, 3, 2]", "_, _, z = lstm(x, 3) as l"),
+        Case{"lstm_bidirectional", "model M(x: f64[N, 4, 3]) {\n z, h, c = lstm(x, 3, layers = 2, bidirectional = true) as l\n return z, h, c\n}"},
+        Case{"gru", "model M(x: f64[N, T, 3], h0: f64[1, N, 4]) {\n z, h = gru(x, 4, h0 = h0) as l\n return z, h\n}"},
+        MODEL("gru_without_biases", "x: f64[3, 4, 2]", "z, _ = gru(x, 9, bias = false) as l"),
+        Case{"gru_bidirectional", "model M(x: f64[N, 4, 3]) {\n z, h = gru(x, 5, bidirectional = true) as l\n return z, h\n}"},
+        Case{"gru_reset_before", kResetBefore}, Case{"gru_reset_before_backwards", kResetBeforeBackwards}),
     [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace
