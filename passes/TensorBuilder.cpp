@@ -86,3 +86,23 @@ Value TensorBuilder::swapLastTwo(Value x) {
   std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
   return transpose(x, permutation);
 }
+
+Value TensorBuilder::contractAlong(Value x, int64_t dim, Value matrix) {
+  int64_t rank = rankOf(x);
+  bool isLast = dim == rank - 1;
+  SmallVector<int64_t> there = dimsBetween(0, rank), back = there;
+  there.erase(there.begin() + dim);
+  there.push_back(dim);
+  back.pop_back();
+  back.insert(back.begin() + dim, rank - 1);
+  Value rows = isLast ? x : transpose(x, there);
+  Value product = create<nn::MatmulOp>(rows, matrix, Value(), /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+  return isLast ? product : transpose(product, back);
+}
+
+Value TensorBuilder::positions(Value like, nn::Dim extent) {
+  // An index is no value in this dialect, but a running sum of ones is one more than it.
+  Value ones = expand(scalar(like, 1.0), *nn::tensorType(std::nullopt, {extent}, typeOf(like).getElementType()));
+  Value counts = create<nn::LinearScanOp>(ones, ones, Value(), getI64IntegerAttr(0), mlir::UnitAttr());
+  return sub(counts, scalar(like, 1.0));
+}

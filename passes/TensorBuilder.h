@@ -41,6 +41,10 @@ public:
   mlir::Value alongDim(mlir::Value x, int64_t dim, int64_t rank);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
   mlir::Value swapLastTwo(mlir::Value x);
+  /// [..., K, ...] times a matrix [K, M], with K as dimension `dim`: [..., M, ...].
+  mlir::Value contractAlong(mlir::Value x, int64_t dim, mlir::Value matrix);
+  /// [0, 1, 2, ...] of the element type of `like`, exact up to 2^24 in f32.
+  mlir::Value positions(mlir::Value like, nn::Dim extent);
 
   template <typename Op, typename... Arguments> mlir::Value create(Arguments &&...arguments) {
     return Op::create(*this, std::forward<Arguments>(arguments)...).getResult();

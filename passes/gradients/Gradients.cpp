@@ -13,6 +13,7 @@ void passes::registerGradients(DialectRegistry &registry) {
     attachReductionGradients(*context);
     attachMovementGradients(*context);
     attachNormGradients(*context);
+    attachResamplingGradients(*context);
     attachSequenceGradients(*context);
     attachWindowGradients(*context);
   });

@@ -13,6 +13,7 @@ void attachContractionGradients(mlir::MLIRContext &context);
 void attachReductionGradients(mlir::MLIRContext &context);
 void attachMovementGradients(mlir::MLIRContext &context);
 void attachNormGradients(mlir::MLIRContext &context);
+void attachResamplingGradients(mlir::MLIRContext &context);
 void attachSequenceGradients(mlir::MLIRContext &context);
 void attachWindowGradients(mlir::MLIRContext &context);
 

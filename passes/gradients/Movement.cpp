@@ -52,8 +52,10 @@ struct SliceGradient : nn::DifferentiableOpInterface::ExternalModel<SliceGradien
       int64_t start = op.getStarts()[dim], size = op.getSizes()[dim], step = op.getSteps()[dim];
       if (size == -1 && step == 1)
         continue;
-      if (x.isDynamicDim(dim) && size != -1)
-        return op.emitOpError("takes a part of a dynamic dimension, for which a slice has no gradient");
+      if (x.isDynamicDim(dim) && size != -1) {
+        g = b.contractAlong(g, dim, chosen(b, op, dim, b.typeOf(g).getElementType()));
+        continue;
+      }
       if (step < 0) {
         g = reversed(b, g, dim);
         if (size == -1)
@@ -75,6 +77,25 @@ struct SliceGradient : nn::DifferentiableOpInterface::ExternalModel<SliceGradien
     }
     gradients[0] = g;
     return success();
+  }
+
+  /// What a slice takes of a dynamic dimension, as a matrix: 1 at [i, t] where its position i is element t. Where the dimension
+  /// turns out too short several positions are its first or last element.
+  static Value chosen(TensorBuilder &b, nn::SliceOp op, int64_t dim, Type element) {
+    int64_t start = op.getStarts()[dim], size = op.getSizes()[dim], step = op.getSteps()[dim];
+    Type number = element.isF64() ? element : Type(b.getF32Type());
+    SmallVector<Attribute> places;
+    for (int64_t i = 0; i < size; ++i)
+      places.push_back(b.getFloatAttr(number, static_cast<double>(start + i * step)));
+    Value rows = nn::ConstantOp::create(b, DenseElementsAttr::get(RankedTensorType::get({size, 1}, number), places));
+    nn::Dim extent = nn::dimOf(b.typeOf(op.getX()), dim);
+    nn::Dim one = nn::constantDim(b.getContext(), 1);
+    Value columns = b.reshape(b.positions(rows, extent), {one, extent});
+    Value last = b.create<nn::ReduceMaxOp>(columns, ArrayRef<int64_t>{1}, /*keepdims=*/true);
+    if (start < 0)
+      rows = b.add(rows, b.add(last, b.scalar(last, 1.0)));
+    rows = b.create<nn::MinOp>(b.create<nn::MaxOp>(rows, b.scalar(rows, 0.0)), last);
+    return b.create<nn::CastOp>(b.create<nn::EqualOp>(rows, columns), TypeAttr::get(element));
   }
 
   static Value pad(TensorBuilder &b, Value x, ArrayRef<int64_t> before, ArrayRef<int64_t> behind) {

@@ -219,24 +219,30 @@ struct AttentionGradient : nn::DifferentiableOpInterface::ExternalModel<Attentio
     Value q = widen(b, op.getQ()), k = widen(b, op.getK()), v = widen(b, op.getV()), g = widen(b, resultGradients[0]);
     int64_t rank = b.rankOf(q);
     Type element = b.typeOf(op.getQ()).getElementType();
-    if (rank >= 3 && nn::dimOf(b.typeOf(q), rank - 3) != nn::dimOf(b.typeOf(k), rank - 3))
-      return op.emitOpError("has fewer heads of keys than of queries, for which it has no gradient");
+    Value mask = op.getMask();
+    // Heads of q that share one of k and v become a dimension of their own.
+    int64_t keyHeads = rank >= 3 ? b.typeOf(k).getDimSize(rank - 3) : 0;
+    if (rank >= 3 && nn::dimOf(b.typeOf(q), rank - 3) != nn::dimOf(b.typeOf(k), rank - 3)) {
+      for (Value *tensor : {&q, &k, &v, &g})
+        *tensor = splitHeads(b, *tensor, keyHeads);
+      if (mask)
+        mask = splitHeads(b, mask, keyHeads);
+      ++rank;
+    }
     auto product = [&](Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
       return b.create<nn::MatmulOp>(lhs, rhs, Value(), transposeLhs, transposeRhs);
     };
     double scale = op.scaleOrDefault();
     Value scores = b.mul(product(q, k, false, true), scale);
     Value counts; // bool: scores that are not masked
-    if (Value mask = op.getMask()) {
+    if (mask) {
       if (llvm::isa<FloatType>(b.typeOf(mask).getElementType()))
         scores = b.add(scores, widen(b, mask));
       else
         counts = mask;
     }
     if (op.getCausal()) {
-      Value lower = causalMask(b, b.typeOf(scores));
-      if (!lower)
-        return op.emitOpError("is causal over a dynamic number of positions, for which it has no gradient");
+      Value lower = causalMask(b, scores);
       counts = counts ? b.create<nn::AndOp>(counts, lower) : lower;
     }
     // A number that its exponential makes 0, and that leaves no NaN where a row is masked as a whole.
@@ -245,28 +251,49 @@ struct AttentionGradient : nn::DifferentiableOpInterface::ExternalModel<Attentio
     Value weights = b.create<nn::SoftmaxOp>(scores, b.getI64IntegerAttr(rank - 1));
     if (counts)
       weights = b.create<nn::WhereOp>(counts, weights, b.scalar(weights, 0.0));
-    auto result = [&](Value x) { return cast(b, x, element); };
+    /// `split` is the operand as it was multiplied, with dimensions along which it was broadcast.
+    auto result = [&](Value gradient, Value split, Value operand) {
+      Type computed = b.typeOf(gradient).getElementType();
+      Value sum = b.sumTo(gradient, b.typeOf(split).clone(computed));
+      return cast(b, b.reshape(sum, b.typeOf(operand).clone(computed)), element);
+    };
     if (isWanted[2])
-      gradients[2] = result(product(weights, g, true, false));
+      gradients[2] = result(product(weights, g, true, false), v, op.getV());
     bool maskIsWanted = op.getMask() && isWanted[3];
     if (!isWanted[0] && !isWanted[1] && !maskIsWanted)
       return success();
     Value scoreGradient = softmaxGradient(b, weights, product(g, v, false, true), rank - 1);
     if (maskIsWanted)
-      gradients[3] = result(b.sumTo(scoreGradient, b.typeOf(op.getMask()).clone(b.typeOf(scoreGradient).getElementType())));
+      gradients[3] = result(scoreGradient, mask, op.getMask());
     scoreGradient = b.mul(scoreGradient, scale);
     if (isWanted[0])
-      gradients[0] = result(product(scoreGradient, k, false, false));
+      gradients[0] = result(product(scoreGradient, k, false, false), q, op.getQ());
     if (isWanted[1])
-      gradients[1] = result(product(scoreGradient, q, true, false));
+      gradients[1] = result(product(scoreGradient, q, true, false), k, op.getK());
     return success();
   }
 
-  /// [S, T], true for t <= s; null where S or T is dynamic.
-  static Value causalMask(TensorBuilder &b, RankedTensorType scores) {
+  /// [..., H, S, T] as [..., keyHeads, H / keyHeads, S, T]. A tensor without heads, or with one for all, stays so.
+  static Value splitHeads(TensorBuilder &b, Value x, int64_t keyHeads) {
+    nn::Shape shape = nn::shapeOf(x.getType());
+    if (shape.size() < 3)
+      return x;
+    nn::Dim &heads = shape[shape.size() - 3];
+    int64_t shared = *nn::constantOf(heads) == 1 ? 1 : *nn::constantOf(heads) / keyHeads;
+    heads = nn::constantDim(b.getContext(), *nn::constantOf(heads) / shared);
+    shape.insert(shape.end() - 2, nn::constantDim(b.getContext(), shared));
+    return b.reshape(x, shape);
+  }
+
+  /// [S, T], true for t <= s.
+  static Value causalMask(TensorBuilder &b, Value scoreValues) {
+    RankedTensorType scores = b.typeOf(scoreValues);
     int64_t rank = scores.getRank();
-    if (scores.isDynamicDim(rank - 1) || scores.isDynamicDim(rank - 2))
-      return {};
+    if (scores.isDynamicDim(rank - 1) || scores.isDynamicDim(rank - 2)) {
+      nn::Dim s = nn::dimOf(scores, rank - 2), t = nn::dimOf(scores, rank - 1), one = nn::constantDim(b.getContext(), 1);
+      Value query = b.reshape(b.positions(scoreValues, s), {s, one}), key = b.reshape(b.positions(scoreValues, t), {one, t});
+      return b.create<nn::LessEqualOp>(key, query);
+    }
     int64_t rows = scores.getDimSize(rank - 2), columns = scores.getDimSize(rank - 1);
     SmallVector<bool> lower;
     for (int64_t row = 0; row < rows; ++row)

@@ -1,4 +1,4 @@
-// Gradients of pooling.
+// Gradients of pooling by windows.
 
 #include "passes/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
@@ -33,29 +33,9 @@ struct AvgPoolGradient : nn::DifferentiableOpInterface::ExternalModel<AvgPoolGra
   }
 };
 
-bool isGlobal(ArrayRef<int64_t> outputSize) {
-  return llvm::all_of(outputSize, [](int64_t size) { return size == 1; });
-}
-
-struct AdaptiveAvgPoolGradient
-    : nn::DifferentiableOpInterface::ExternalModel<AdaptiveAvgPoolGradient, nn::AdaptiveAvgPoolOp> {
-  LogicalResult buildGradients(Operation *operation, OpBuilder &builder, ValueRange resultGradients, ArrayRef<bool>,
-                               MutableArrayRef<Value> gradients) const {
-    auto op = cast<nn::AdaptiveAvgPoolOp>(operation);
-    if (!isGlobal(op.getOutputSize()))
-      return op.emitOpError("has a gradient only where the output size is 1");
-    TensorBuilder b(builder, op.getLoc());
-    RankedTensorType x = b.typeOf(op.getX());
-    Value each = b.div(resultGradients[0], b.count(op.getX(), dimsBetween(2, x.getRank())));
-    gradients[0] = b.expand(each, x);
-    return success();
-  }
-};
-
 } // namespace
 
 void passes::attachWindowGradients(MLIRContext &context) {
   nn::MaxPoolOp::attachInterface<MaxPoolGradient>(context);
   nn::AvgPoolOp::attachInterface<AvgPoolGradient>(context);
-  nn::AdaptiveAvgPoolOp::attachInterface<AdaptiveAvgPoolGradient>(context);
 }

@@ -41,6 +41,23 @@ model Layers(x: f32[N, 3, 6], h0: f32[1, N, 200], c0: f32[1, N, 200]) {
   return y, h, c
 }
 """,
+    "sampling": """
+model Sampling(x: f32[N, 4, 5, 6]) {
+  x = conv2d(x, 6, kernel = 3, padding = 1) as c
+  up = resize(x, scale = [2, 2], mode = "linear")
+  up = resize(up, size = [7, 90], mode = "nearest")
+  means = adaptive_avg_pool2d(x, [3, 4])
+  largest = adaptive_max_pool2d(x, [2, 4])
+  return up, means, largest
+}
+""",
+    "shared_heads": """
+model SharedHeads(q: f32[N, 4, T, 8], k: f32[N, 2, T, 8]) {
+  y = attention(q, k, k, causal = true)
+  last = y[:, :, -1]
+  return last
+}
+""",
     "wide": """
 model Wide(x: f32[N, T, 4]) {
   _, h = rnn(x, 600, activation = "relu") as rnn
@@ -94,6 +111,12 @@ class Gradients(DeviceTest):
     def testLayers(self):
         self.agree("layers", ["x=random:1", "h0=random:2", "c0=random:3", "grad.y=random:4", "grad.h=random:5", "grad.c=random:6"],
                    "--batch=5")
+
+    def testSampling(self):
+        self.agree("sampling", ["x=random:1", "grad.up=random:2", "grad.means=random:3", "grad.largest=random:4"], "--batch=2")
+
+    def testSharedHeads(self):
+        self.agree("shared_heads", ["q=random:1", "k=random:2", "grad.last=random:3"], "--batch=2", "--dim=T=5")
 
     def testWide(self):
         self.agree("wide", ["x=random:1", "grad.h=random:2"], "--batch=2", "--dim=T=3")

@@ -99,7 +99,19 @@ TEST_P(Gradients, AgreeWithCentralDifferences) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> value(GetParam().from, GetParam().to), seed(-1, 1);
 
-  // Named dims are 2; integer inputs are small indices.
+  // Named dims are 2, or as small as they may be; integer inputs are small indices.
+  auto extentOf = [&](const nncc_extent &extent) -> int64_t {
+    if (extent.value >= 0)
+      return extent.value;
+    // "N" or "N*3".
+    std::string_view text = extent.text;
+    size_t times = text.find('*');
+    int64_t value = 2;
+    for (size_t i = 0; i < info.dim_count; ++i)
+      if (info.dims[i].name == text.substr(0, times))
+        value = std::max(value, info.dims[i].min);
+    return times == text.npos ? value : value * std::stoll(std::string(text.substr(times + 1)));
+  };
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::vector<double>> data;
   std::vector<std::vector<int64_t>> integers;
@@ -109,7 +121,7 @@ TEST_P(Gradients, AgreeWithCentralDifferences) {
     std::vector<int64_t> shape;
     int64_t count = 1;
     for (int32_t d = 0; d < input.rank; ++d) {
-      shape.push_back(input.shape[d].value < 0 ? 2 : input.shape[d].value);
+      shape.push_back(extentOf(input.shape[d]));
       count *= shape.back();
     }
     names.push_back(input.name);
@@ -236,6 +248,18 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("min_of", "x: f64[N, 3, 4]", "z = reduce_min(x, axis = [1, 2], keepdims = true)")),
     [](const auto &info) { return std::string(info.param.name); });
 
+// N is 2 when it runs, so the slices repeat its last and its first row.
+const char *const kSliceTooShort = R"(module @M attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
+  func.func @infer(%x: tensor<?x3xf64, #nn.enc<[N]>> {nn.name = "x"}) -> (tensor<3x3xf64> {nn.name = "z"}) {
+    %a = nn.slice %x {starts = array<i64: 1, 0>, sizes = array<i64: 3, -1>, steps = array<i64: 1, 1>}
+       : tensor<?x3xf64, #nn.enc<[N]>> -> tensor<3x3xf64>
+    %b = nn.slice %x {starts = array<i64: -1, 0>, sizes = array<i64: 3, -1>, steps = array<i64: -1, 1>}
+       : tensor<?x3xf64, #nn.enc<[N]>> -> tensor<3x3xf64>
+    %z = nn.mul %a, %b : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+    return %z : tensor<3x3xf64>
+  }
+})";
+
 INSTANTIATE_TEST_SUITE_P(
     Movement, Gradients,
     testing::Values(MODEL("reshape", "x: f64[N, 6]", "z = reshape(x, [N, 2, 3]) * reshape(x, [N, 2, 3])"),
@@ -243,6 +267,9 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("transpose", "x: f64[N, 3, 4]", "z = transpose(x, [2, 0, 1])"),
                     MODEL("slice", "x: f64[N, 5, 6]", "z = x[:, 1:4, 1:6:2]"),
                     MODEL("slice_end", "x: f64[N, 7]", "z = x[:, -3:] * x[:, 2:5]"),
+                    MODEL("slice_dynamic", "x: f64[N, T, 3]", "z = x[:, -1:] * x[:, :1]"),
+                    Case{"slice_dynamic_strided", "dim T = 4..9\nmodel M(x: f64[3, T, 2]) {\n z = x[:, :4:2]\n return z\n}"},
+                    Case{"slice_dynamic_too_short", kSliceTooShort},
                     MODEL("concat", "x: f64[N, 2, 3], y: f64[N, 4, 3]", "z = concat([x, y, x], axis = 1)"),
                     MODEL("gather_rows", "x: f64[3, 5], i: i64[N, 4]", "z = gather(x, i, axis = 0)"),
                     MODEL("gather_middle", "x: f64[N, 3, 4], i: i64[5]", "z = gather(x, i, axis = 1)"),
@@ -262,6 +289,12 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("instance_norm", "x: f64[N, 2, 3, 3]", "z = instance_norm(x) as n"),
                     MODEL("attention", "q: f64[N, 2, 3, 4], k: f64[N, 2, 5, 4], v: f64[N, 2, 5, 3]", "z = attention(q, k, v)"),
                     MODEL("attention_causal", "q: f64[N, 2, 4, 3]", "z = attention(q, q, q, causal = true)"),
+                    MODEL("attention_causal_dynamic", "q: f64[N, 2, S, 3], k: f64[N, 2, T, 3]", "z = attention(q, k, k, causal = true)"),
+                    MODEL("attention_shared_heads", "q: f64[N, 4, 3, 2], k: f64[N, 2, 5, 2], v: f64[N, 2, 5, 3]", "z = attention(q, k, v)"),
+                    MODEL("attention_shared_heads_mask", "q: f64[N, 4, 3, 2], k: f64[N, 2, 3, 2], m: f64[4, 3, 3]",
+                          "z = attention(q, k, k, mask = m, causal = true)"),
+                    MODEL("attention_one_head_for_all", "q: f64[N, 3, 3, 2], k: f64[N, 1, 4, 2], m: f64[3, 4]",
+                          "z = attention(q, k, k, mask = m)"),
                     MODEL("attention_mask", "q: f64[N, 2, 3, 4], k: f64[N, 2, 5, 4], m: f64[3, 5]", "z = attention(q, k, k, mask = m)")),
     [](const auto &info) { return std::string(info.param.name); });
 
@@ -276,7 +309,14 @@ INSTANTIATE_TEST_SUITE_P(
                     MODEL("avg_pool2d_overlapping", "x: f64[N, 2, 5, 6]", "z = avg_pool2d(x, 3, stride = 2, padding = 1)"),
                     MODEL("avg_pool2d_without_pads", "x: f64[N, 2, 5, 6]",
                           "z = avg_pool2d(x, 3, stride = 2, padding = 1, count_include_pad = false, ceil_mode = true)"),
-                    MODEL("global_avg_pool", "x: f64[N, 2, 3, 4]", "z = adaptive_avg_pool2d(x, 1)")),
+                    MODEL("global_avg_pool", "x: f64[N, 2, 3, 4]", "z = adaptive_avg_pool2d(x, 1)"),
+                    MODEL("adaptive_avg_pool_even", "x: f64[N, 2, 4, 6]", "z = adaptive_avg_pool2d(x, [2, 3])"),
+                    MODEL("adaptive_avg_pool_uneven", "x: f64[N, 2, 5, 7]", "z = adaptive_avg_pool2d(x, [3, 4])"),
+                    MODEL("adaptive_avg_pool_repeats", "x: f64[N, 2, 3]", "z = adaptive_avg_pool1d(x, 7)"),
+                    MODEL("global_max_pool", "x: f64[N, 2, 3, 4]", "z = adaptive_max_pool2d(x, 1)"),
+                    MODEL("adaptive_max_pool_even", "x: f64[N, 2, 4, 6]", "z = adaptive_max_pool2d(x, [2, 3])"),
+                    MODEL("adaptive_max_pool_uneven", "x: f64[N, 2, 5, 6]", "z = adaptive_max_pool2d(x, [3, 2])"),
+                    MODEL("adaptive_max_pool_repeats", "x: f64[N, 2, 3]", "z = adaptive_max_pool1d(x, 7)")),
     [](const auto &info) { return std::string(info.param.name); });
 
 // The language has no GRU that resets before its product.
@@ -318,6 +358,32 @@ INSTANTIATE_TEST_SUITE_P(
         MODEL("gru_without_biases", "x: f64[3, 4, 2]", "z, _ = gru(x, 9, bias = false) as l"),
         Case{"gru_bidirectional", "model M(x: f64[N, 4, 3]) {\n z, h = gru(x, 5, bidirectional = true) as l\n return z, h\n}"},
         Case{"gru_reset_before", kResetBefore}, Case{"gru_reset_before_backwards", kResetBeforeBackwards}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+#define RESIZE(name, arguments, options) MODEL("resize_" name, arguments, "z = resize(x, " options ")")
+
+INSTANTIATE_TEST_SUITE_P(
+    Resize, Gradients,
+    testing::Values(
+        RESIZE("nearest", "x: f64[N, 2, 3, 4]", "scale = [2, 2]"),
+        RESIZE("nearest_fraction", "x: f64[N, 2, 4, 5]", "size = [7, 3]"),
+        RESIZE("nearest_corners", "x: f64[N, 2, 4, 5]", "size = [7, 9], coordinates = \"align_corners\""),
+        RESIZE("nearest_asymmetric", "x: f64[N, 2, 4, 5]", "size = [7, 2], coordinates = \"asymmetric\""),
+        RESIZE("linear", "x: f64[N, 2, 3, 4]", "scale = [2, 3], mode = \"linear\""),
+        RESIZE("linear_fraction", "x: f64[N, 2, 4, 5]", "size = [7, 3], mode = \"linear\""),
+        RESIZE("linear_corners", "x: f64[N, 2, 4, 5]", "size = [9, 4], mode = \"linear\", coordinates = \"align_corners\""),
+        RESIZE("linear_asymmetric", "x: f64[N, 2, 4, 5]", "size = [7, 5], mode = \"linear\", coordinates = \"asymmetric\""),
+        RESIZE("linear_1d", "x: f64[N, 2, 5]", "size = [8], mode = \"linear\""),
+        RESIZE("linear_3d", "x: f64[N, 1, 2, 3, 2]", "size = [3, 4, 5], mode = \"linear\""),
+        RESIZE("dynamic", "x: f64[N, 2, H, 3]", "scale = [3, 2], mode = \"linear\""),
+        RESIZE("dynamic_corners", "x: f64[N, 2, L]", "scale = [3], mode = \"linear\", coordinates = \"align_corners\""),
+        RESIZE("to_one", "x: f64[N, 2, 5]", "size = [1], mode = \"linear\", coordinates = \"align_corners\""),
+        RESIZE("from_one", "x: f64[N, 2, 1, 3]", "size = [9, 3], mode = \"linear\", coordinates = \"align_corners\""),
+        // More readers than nn.resize_gradient unrolls.
+        RESIZE("nearest_many", "x: f64[N, 1, 2, 2]", "size = [3, 71]"),
+        RESIZE("nearest_corners_many", "x: f64[N, 1, 2]", "size = [70], coordinates = \"align_corners\""),
+        RESIZE("nearest_asymmetric_many", "x: f64[N, 1, 2]", "size = [69], coordinates = \"asymmetric\""),
+        RESIZE("linear_many", "x: f64[N, 1, 2, 3]", "size = [40, 3], mode = \"linear\"")),
     [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace
