@@ -65,7 +65,10 @@ SmallVector<LoopDim> codegen::loopsOver(RankedTensorType type,
 
 bool codegen::movesLanes(Operation *op, int laneDim) {
   auto movement = dyn_cast<nn::MovementOpInterface>(op);
-  return movement && llvm::all_of(llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
+  // Numbers that come from the index alone differ from lane to lane.
+  if (!movement || op->getNumOperands() == 0)
+    return false;
+  return llvm::all_of(llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
     return movement.laneSource(operand, laneDim).kind != nn::LaneSource::Kind::Scattered;
   });
 }

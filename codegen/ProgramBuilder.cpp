@@ -55,6 +55,8 @@ public:
 private:
   LogicalResult addDims();
   LogicalResult addParameters();
+  LogicalResult addStates();
+  FailureOr<uint32_t> stateNamed(func::FuncOp function, StringRef name);
   LogicalResult addEntryPoint(func::FuncOp function);
   LogicalResult addArguments(func::FuncOp function, rt::EntryPoint &entry);
   LogicalResult addResultBuffers(func::FuncOp function, rt::EntryPoint &entry);
@@ -74,7 +76,8 @@ private:
   KernelTarget &target;
   rt::Program program;
   std::vector<std::string> dimNames;
-  llvm::StringMap<uint32_t> parameters, constants;
+  llvm::StringMap<uint32_t> parameters, constants, states;
+  llvm::DenseMap<uint32_t, int64_t> offsetsInStates; ///< of parameters, in bytes
   llvm::DenseMap<Value, rt::BufferRef> places; ///< of the entry point at hand
   llvm::StringMap<uint32_t> kernelsByKey;
   std::vector<KernelPlan> plans;               ///< per kernel of the program
@@ -87,9 +90,10 @@ private:
 
 FailureOr<rt::Program> ProgramBuilder::build() {
   program.modelName = model.getSymName().value_or("model").str();
-  if (failed(addDims()) || failed(addParameters()))
+  if (failed(addDims()) || failed(addParameters()) || failed(addStates()))
     return failure();
-  for (StringRef name : {passes::kPrepareFunction, passes::kInferFunction})
+  for (StringRef name :
+       {passes::kPrepareFunction, passes::kInferFunction, passes::kEvaluateFunction, passes::kTrainStepFunction})
     if (auto function = model.lookupSymbol<func::FuncOp>(name))
       if (failed(addEntryPoint(function)))
         return failure();
@@ -130,6 +134,38 @@ LogicalResult ProgramBuilder::addParameters() {
   return success();
 }
 
+LogicalResult ProgramBuilder::addStates() {
+  for (auto state : model.getOps<nn::StateOp>()) {
+    FailureOr<uint32_t> id =
+        addBuffer(state.getLoc(), rt::BufferKind::State, state.getTensorType(), state.getSymName());
+    if (failed(id))
+      return failure();
+    states[state.getSymName()] = *id;
+    rt::Buffer &buffer = program.buffers[*id];
+    buffer.initialValue = state.getInit().convertToDouble();
+    int64_t offsetBytes = 0;
+    if (std::optional<ArrayAttr> parts = state.getParts())
+      for (auto name : parts->getAsRange<FlatSymbolRefAttr>()) {
+        uint32_t part = parameters.lookup(name.getValue());
+        buffer.parts.push_back(part);
+        offsetsInStates[part] = offsetBytes;
+        offsetBytes += program.buffers[part].sizeBytes.terms[0].value; // parameter_c1: a constant
+      }
+  }
+  for (auto state : model.getOps<nn::StateOp>())
+    if (FlatSymbolRefAttr like = state.getLikeAttr())
+      program.buffers[states.lookup(state.getSymName())].like = states.lookup(like.getValue());
+  return success();
+}
+
+/// The buffer of a state, which is a parameter or an nn.state.
+FailureOr<uint32_t> ProgramBuilder::stateNamed(func::FuncOp function, StringRef name) {
+  for (const llvm::StringMap<uint32_t> *map : {&states, &parameters})
+    if (auto found = map->find(name); found != map->end())
+      return found->second;
+  return function.emitOpError("reads or writes the state '") << name << "', which the module does not have";
+}
+
 LogicalResult ProgramBuilder::addEntryPoint(func::FuncOp function) {
   places.clear();
   rt::EntryPoint entry;
@@ -158,12 +194,23 @@ LogicalResult ProgramBuilder::addArguments(func::FuncOp function, rt::EntryPoint
       places[argument] = {constant->second, 0};
       continue;
     }
+    if (auto name = function.getArgAttrOfType<StringAttr>(index, nn::NNDialect::kStateAttr)) {
+      FailureOr<uint32_t> state = stateNamed(function, name);
+      if (failed(state))
+        return failure();
+      places[argument] = {*state, 0};
+      continue;
+    }
     auto name = function.getArgAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttr);
     FailureOr<uint32_t> buffer =
         addBuffer(argument.getLoc(), rt::BufferKind::Input, tensorTypeOf(argument),
                   name ? name.getValue() : StringRef("input" + std::to_string(index)));
     if (failed(buffer))
       return failure();
+    if (auto range = function.getArgAttrOfType<DenseI64ArrayAttr>(index, nn::NNDialect::kRangeAttr)) {
+      ArrayRef<int64_t> values = range.asArrayRef();
+      program.buffers[*buffer].range = {values[0], values[1], values.size() > 2 ? std::optional(values[2]) : std::nullopt};
+    }
     places[argument] = {*buffer, 0};
     entry.inputs.push_back(*buffer);
   }
@@ -182,7 +229,9 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
     auto constant = function.getResultAttrOfType<StringAttr>(index, passes::kConstantAttr);
     auto name = function.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kNameAttr);
     std::string publicName = constant ? constant.str() : name ? name.str() : "output" + std::to_string(index);
+    auto state = function.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kStateAttr);
     FailureOr<uint32_t> buffer =
+        state ? stateNamed(function, state) :
         addBuffer(source.getLoc(), constant ? rt::BufferKind::Constant : rt::BufferKind::Output,
                   tensorTypeOf(operand.get()), publicName);
     if (failed(buffer))
@@ -196,7 +245,8 @@ LogicalResult ProgramBuilder::addResultBuffers(func::FuncOp function, rt::EntryP
       places[before] = {*buffer, 0};
       kernel = before.getDefiningOp<nn::KernelOp>();
     }
-    entry.outputs.push_back(*buffer);
+    if (!state)
+      entry.outputs.push_back(*buffer);
   }
   return success();
 }
@@ -226,9 +276,11 @@ LogicalResult ProgramBuilder::addStep(nn::KernelOp kernel, rt::EntryPoint &entry
     if (failed(addArgument(result)))
       return failure();
   }
-  bool isAligned = !target.needsAlignment() || llvm::all_of(step.args, [](const rt::BufferRef &place) {
+  bool isAligned = !target.needsAlignment() || llvm::all_of(step.args, [&](const rt::BufferRef &place) {
                      constexpr int64_t kVectorBytes = 16;
-                     return place.offsetBytes.isConstant() && place.offsetBytes.terms[0].value % kVectorBytes == 0;
+                     // While it is trained, a parameter lies somewhere in a state.
+                     int64_t inState = offsetsInStates.lookup(place.buffer);
+                     return place.offsetBytes.isConstant() && (place.offsetBytes.terms[0].value + inState) % kVectorBytes == 0;
                    });
   FailureOr<uint32_t> index = addKernel(kernel, isAligned);
   if (failed(index))

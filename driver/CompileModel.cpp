@@ -89,7 +89,8 @@ Result<CompiledModel> driver::compileModel(mlir::MLIRContext &context,
     auto prepared = prepareWeights(variant, parameters, origin);
     if (!prepared)
       return prepared.error();
-    if (result.variants.size() == 1 && !result.cuda) {
+    bool canTrain = variant.program.findEntryPoint("train_step");
+    if (result.variants.size() == 1 && !result.cuda && !canTrain) {
       result.weights = std::move(*prepared);
       return result;
     }

@@ -29,8 +29,8 @@ struct CompileRequest {
 struct CompiledModel {
   std::vector<VariantCode> variants;
   std::optional<CudaCode> cuda;
-  /// A safetensors image. For one variant that this machine can run and no other: what its kernels
-  /// read, prepared. Otherwise the parameters, which the runtime prepares when it loads the model:
+  /// A safetensors image. For one variant that this machine can run and no other, and that does not
+  /// train: what its kernels read, prepared. Otherwise the parameters, which the runtime prepares when it loads the model:
   /// each device packs them in its own way.
   std::string weights;
   std::string warnings; ///< rendered

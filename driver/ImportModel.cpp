@@ -61,6 +61,7 @@ Result<driver::ImportedModel> driver::importModel(mlir::MLIRContext &context,
   frontend::Diagnostics diagnostics;
   frontend::ImportOptions options;
   options.fixedDims = source.fixedDims;
+  options.training = source.training;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {
     // What the verifier finds behind the frontend's back is said at the same places.

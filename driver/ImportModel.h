@@ -17,6 +17,7 @@ struct ModelSource {
   std::string path;                ///< what messages name and imports are relative to
   std::optional<std::string> text; ///< instead of the file's contents
   std::vector<std::pair<std::string, int64_t>> fixedDims; ///< --dim batch=8
+  bool training = false; ///< keep what the train section says
   bool color = false;                                     ///< ANSI colours in messages
 };
 

@@ -27,6 +27,12 @@ def NN_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kDimsAttr = "nn.dims";
     /// Argument and result attribute of an entry point: the public name of an input or output.
     static constexpr ::llvm::StringLiteral kNameAttr = "nn.name";
+    /// Argument attribute of an entry point: [least, greatest] value of an integer input, and a third value that is allowed too.
+    static constexpr ::llvm::StringLiteral kRangeAttr = "nn.range";
+    /// Argument and result attribute of an entry point: the nn.state or nn.parameter that is read and that gets its next value.
+    static constexpr ::llvm::StringLiteral kStateAttr = "nn.state";
+    /// Module attribute: a dictionary of what a train section says besides the loss (passes/TrainingSpec.h).
+    static constexpr ::llvm::StringLiteral kTrainAttr = "nn.train";
   }];
 }
 

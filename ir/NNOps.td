@@ -11,6 +11,7 @@ include "ir/ops/MovementOps.td"
 include "ir/ops/ReductionOps.td"
 include "ir/ops/NormOps.td"
 include "ir/ops/SequenceOps.td"
+include "ir/ops/RandomOps.td"
 include "ir/ops/GradientOps.td"
 
 #endif // NNCC_IR_NNOPS_TD

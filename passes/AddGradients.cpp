@@ -2,6 +2,7 @@
 // its outputs, the gradients of its floating-point inputs and parameters. With it any model's gradients can be computed and
 // checked by the programs that run models. Runs first; ExpandGradients behind it.
 
+#include "passes/ParameterReads.h"
 #include "passes/Passes.h"
 
 namespace nncc::passes {
@@ -11,6 +12,7 @@ namespace nncc::passes {
 
 using namespace mlir;
 using namespace nncc;
+using namespace nncc::passes;
 
 namespace {
 
@@ -29,7 +31,6 @@ struct AddGradientsPass : passes::impl::AddGradientsBase<AddGradientsPass> {
       return DictionaryAttr::get(&getContext(), attribute);
     };
 
-    // Parameters read more than once are one value to differentiate by.
     SmallVector<Value> by;
     SmallVector<std::string> names;
     for (BlockArgument argument : body.getArguments()) {
@@ -38,18 +39,11 @@ struct AddGradientsPass : passes::impl::AddGradientsBase<AddGradientsPass> {
       by.push_back(argument);
       names.push_back(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nameAttr).str());
     }
-    DenseMap<Attribute, nn::GetParameterOp> parameters;
-    for (auto get : llvm::make_early_inc_range(body.getOps<nn::GetParameterOp>())) {
-      auto [it, isNew] = parameters.try_emplace(get.getNameAttr(), get);
-      if (!isNew) {
-        it->second->moveBefore(&body, body.begin());
-        get.getResult().replaceAllUsesWith(it->second.getResult());
-        get.erase();
-      } else if (isFloat(get.getResult())) {
+    for (auto &[name, get] : mergeParameterReads(body))
+      if (isFloat(get.getResult())) {
         by.push_back(get.getResult());
-        names.push_back(get.getName().str());
+        names.push_back(name.str());
       }
-    }
 
     SmallVector<Value> of, seeds, results(exit.getOperands());
     SmallVector<Type> argumentTypes(function.getArgumentTypes());

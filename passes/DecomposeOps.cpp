@@ -3,7 +3,7 @@
 // transpose. Runs early: the products take part in packing and fusion like any other.
 
 #include "passes/Passes.h"
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 
 namespace nncc::passes {
 #define GEN_PASS_DEF_DECOMPOSEOPS
@@ -13,6 +13,8 @@ namespace nncc::passes {
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

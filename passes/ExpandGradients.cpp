@@ -4,7 +4,7 @@
 // cost nothing. Runs before everything else: fusion, layouts and the planner then see forward and backward as one.
 
 #include "passes/Passes.h"
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 
 
 namespace nncc::passes {
@@ -15,6 +15,8 @@ namespace nncc::passes {
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

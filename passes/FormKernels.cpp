@@ -25,9 +25,11 @@ namespace {
 
 RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Ops that will be one kernel, in program order. Only the last one's results are read outside.
+/// Ops that will be one kernel, in program order. Only the last one's results are read outside, and those of `outputs`.
 struct Group {
   SmallVector<Operation *> ops;
+  /// Besides the last one: elementwise, of the last one's type, returned by the function.
+  llvm::SetVector<Operation *> outputs;
   /// The op that decides how the kernel runs; null for a chain of elementwise ops and movements, which computes each element of
   /// its result from the operands on demand.
   Operation *anchor = nullptr;
@@ -133,6 +135,9 @@ public:
     for (Operation &op : block)
       if (!staysOutside(&op) && !seenThrough.contains(&op))
         assign(&op);
+    for (std::unique_ptr<Group> &group : llvm::reverse(groups))
+      if (!group->ops.empty())
+        takeSharedProducers(*group);
     for (std::unique_ptr<Group> &group : groups)
       if (!group->ops.empty())
         outline(*group);
@@ -280,6 +285,49 @@ private:
     return isElementwise && isReadOnlyBy(group->last(), anchor) ? group : nullptr;
   }
 
+  static bool isElementwise(const Group &group) {
+    return group.isOnDemand() && llvm::all_of(group.ops, [](Operation *op) { return isa<nn::ElementwiseOpInterface>(op); });
+  }
+
+  /// A chain of elementwise ops takes in the chains before it whose results several of its ops read, and nobody else: an element is
+  /// computed once, where all of them have it at hand. One that the function returns as well becomes another result of the kernel,
+  /// as the moments of an optimizer do.
+  void takeSharedProducers(Group &group) {
+    if (!isElementwise(group))
+      return;
+    auto type = group.last()->getResult(0).getType();
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Operation *op : SmallVector<Operation *>(group.ops))
+        for (Value operand : op->getOperands()) {
+          Group *producer = groupOf.lookup(operand.getDefiningOp());
+          if (!producer || producer == &group || !isElementwise(*producer) ||
+              nn::shapeOf(operand.getType()) != nn::shapeOf(type) || !isReadIn(group, *producer, type))
+            continue;
+          for (Operation *output : producer->outputs)
+            group.outputs.insert(output);
+          if (llvm::any_of(producer->last()->getUsers(), isReturn))
+            group.outputs.insert(producer->last());
+          absorb(group, *producer);
+          changed = true;
+        }
+    }
+  }
+
+  static bool isReturn(Operation *op) { return isa<func::ReturnOp>(op); }
+
+  /// All reads of `producer`'s results are in `group`, or are the function's return when they have the type of the group's result.
+  bool isReadIn(const Group &group, const Group &producer, Type type) {
+    SmallVector<Operation *> results(producer.outputs.begin(), producer.outputs.end());
+    results.push_back(producer.last());
+    return llvm::all_of(results, [&](Operation *result) {
+      return llvm::all_of(result->getUsers(), [&](Operation *user) {
+        return groupOf.lookup(user) == &group || groupOf.lookup(user) == &producer ||
+               (isReturn(user) && result->getResult(0).getType() == type);
+      });
+    });
+  }
+
   Group &newGroup() { return *groups.emplace_back(std::make_unique<Group>()); }
 
   void append(Group &group, Operation *op) {
@@ -321,8 +369,10 @@ private:
     Operation *named = group.anchor ? group.anchor : last;
     SmallVector<std::string> parts = llvm::map_to_vector(group.ops, namePart);
     OpBuilder builder(last);
-    nn::KernelOp kernel = createKernel(builder, named->getLoc(), llvm::join(parts, "_"),
-                                       inputs.getArrayRef(), last->getResultTypes());
+    SmallVector<Value> outputs = llvm::map_to_vector(group.outputs, [](Operation *op) { return Value(op->getResult(0)); });
+    llvm::append_range(outputs, last->getResults());
+    SmallVector<Type> types = llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
+    nn::KernelOp kernel = createKernel(builder, named->getLoc(), llvm::join(parts, "_"), inputs.getArrayRef(), types);
     IRMapping mapping;
     mapping.map(inputs.getArrayRef(), kernel.getBlock().getArguments());
     builder.setInsertionPointToStart(&kernel.getBlock());
@@ -335,11 +385,11 @@ private:
       builder.clone(*op, mapping);
     for (Operation *op : group.ops)
       builder.clone(*op, mapping);
-    SmallVector<Value> results = llvm::map_to_vector(
-        last->getResults(), [&](Value result) { return mapping.lookup(result); });
+    SmallVector<Value> results = llvm::map_to_vector(outputs, [&](Value result) { return mapping.lookup(result); });
     nn::YieldOp::create(builder, last->getLoc(), results);
 
-    last->replaceAllUsesWith(kernel.getResults());
+    for (auto [output, result] : llvm::zip(outputs, kernel.getResults()))
+      output.replaceAllUsesWith(result);
     for (Operation *op : llvm::reverse(group.ops))
       op->erase();
   }

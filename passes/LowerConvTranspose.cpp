@@ -5,7 +5,7 @@
 // layouts, packing and fusion, which see a convolution like any other; the new weight depends on the old alone and is prepared.
 
 #include "passes/Passes.h"
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -17,6 +17,8 @@ namespace nncc::passes {
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

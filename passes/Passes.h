@@ -11,6 +11,10 @@ namespace nncc::passes {
 /// Entry points of a model module.
 inline constexpr llvm::StringLiteral kInferFunction = "infer";
 inline constexpr llvm::StringLiteral kPrepareFunction = "prepare";
+/// The loss and the metrics of a batch, as inference computes them.
+inline constexpr llvm::StringLiteral kEvaluateFunction = "evaluate";
+/// The same as training computes them, with the update of all parameters.
+inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
 /// On a result of @prepare and an argument of @infer: the name of the constant that leads from one to the other.
 inline constexpr llvm::StringLiteral kConstantAttr = "nn.constant";
 

@@ -22,6 +22,25 @@ def ExpandGradients : Pass<"expand-gradients", "::mlir::func::FuncOp"> {
   }];
 }
 
+def BuildTrainStep : Pass<"build-train-step", "::mlir::ModuleOp"> {
+  let summary = "Make @train_step of @evaluate: with gradients and the update of all parameters";
+  let description = [{
+    The parameters that train lie one behind the other in the state `train.parameters`, a group for those with and one for those
+    without weight decay, so that one kernel updates all of a group. The gradients are concatenated alike; clipping, optimizer and
+    schedule (the module's attribute `nn.train`) are computed on them with PyTorch's formulas. The states `train.step`, `train.lr`,
+    `train.epochs` and `train.steps_per_epoch` are what the schedule reads; the caller may set them between steps.
+  }];
+}
+
+def ApplyTrainingMode : Pass<"apply-training-mode", "::mlir::ModuleOp"> {
+  let summary = "Give batch norms and dropouts of @train_step the meaning that they have in training";
+  let description = [{
+    A batch norm whose mean and variance are parameters takes those of the batch instead, and @train_step gets the running ones as
+    states, which move towards the batch's by `momentum`, the variance as the unbiased one. Dropout zeroes elements by nn.random_uniform,
+    a function of the states `train.seed` and `train.step`, of the dropout's number and of the element's, and scales the others.
+  }];
+}
+
 def RemoveDropout : Pass<"remove-dropout", "::mlir::func::FuncOp"> {
   let summary = "Replace dropout by its operand, as inference computes it";
 }
@@ -110,6 +129,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
     - Elementwise ops and movements (slice, pad, concat, transpose, ...) join the ones before that they alone read: such a kernel
       computes each element of its result on demand. A movement that reads elements more than once (expand, gather, resize) does
       not take in its producers.
+    - A chain of elementwise ops takes in chains before it that it alone reads, several times too. What the function returns of them
+      is another result of the kernel.
     - Reductions and pools take in the elementwise ops before them under the same condition; they, norms and softmax take the
       elementwise ops that follow.
     - A slice, transpose or reshape that all its readers can address through strides (`readsThroughStrides`) is carried out by
@@ -127,6 +148,14 @@ def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {
     (`writesThroughStrides`), and readers of the part, if there are any besides, that can read there (`readsThroughStrides`). Other
     parts, inputs and parameters among them, are copied by a kernel each. A concatenation of which no part can be written in place
     stays as it is.
+  }];
+}
+
+def PlaceStates : Pass<"place-states", "::mlir::func::FuncOp"> {
+  let summary = "Make sure that kernels may write the next value of a state over the present one";
+  let description = [{
+    The next value of a state (`nn.state`) lies in the memory of the present one. Where a kernel that runs later reads the present
+    value, or the writing kernel itself reads it at another index than it writes, the next value is copied at the end of the function.
   }];
 }
 

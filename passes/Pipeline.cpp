@@ -10,7 +10,12 @@ using namespace mlir;
 using namespace nncc;
 
 void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
-  // The pipeline is for inference; whatever stood around a dropout meets now.
+  // Training first: what it adds is made of nn ops, and all that follows treats it as any others.
+  pm.addPass(createBuildTrainStep());
+  // Before gradients, which are those of the ops as training means them.
+  pm.addPass(createApplyTrainingMode());
+  pm.addNestedPass<func::FuncOp>(createExpandGradients());
+  // Outside of training a dropout does nothing; whatever stood around it meets now.
   pm.addNestedPass<func::FuncOp>(createRemoveDropout());
   // Simplify next: what folds away needs no layout and no kernel.
   pm.addPass(createCanonicalizerPass());
@@ -42,6 +47,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   pm.addNestedPass<func::FuncOp>(createFormKernels());
   // Behind kernels, which alone have results to place, and before buffers, which the parts then share.
   pm.addNestedPass<func::FuncOp>(createPlaceConcats());
+  // Behind all that moves kernels, before buffers: it may add readers.
+  pm.addNestedPass<func::FuncOp>(createPlaceStates());
   // Buffers behind kernels: which tensors exist at all, and who reads them last, is known only now.
   pm.addNestedPass<func::FuncOp>(createPlanBuffers());
 }

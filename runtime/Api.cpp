@@ -23,7 +23,7 @@ struct nncc_model {
 
 struct nncc_instance {
   std::unique_ptr<Instance> instance;
-  const EntryPoint *infer = nullptr;
+  const EntryPoint *infer = nullptr, *trainStep = nullptr, *evaluate = nullptr;
   std::string error;
 };
 
@@ -126,9 +126,11 @@ nncc_status createInstance(const nncc_model *model, const nncc_instance_options 
     if (!self.infer)
       return internalError("the model has no entry point 'infer'");
     Result<std::unique_ptr<Instance>> created =
-        model->program->createInstance(threads, model->allocator);
+        model->program->createInstance(threads, model->allocator, options.training != 0);
     if (!created)
       return created.error();
+    self.trainStep = model->program->program().findEntryPoint("train_step");
+    self.evaluate = model->program->program().findEntryPoint("evaluate");
     self.instance = std::move(*created);
     return {};
   });
@@ -186,13 +188,14 @@ struct RunRequest {
   }
 };
 
-Result<RunRequest> readRequest(const nncc_instance &self, const DLTensor *inputs, size_t inputCount,
+Result<RunRequest> readRequest(const nncc_instance &self, const EntryPoint &entry,
+                               const DLTensor *inputs, size_t inputCount,
                                const nncc_run_options *given) {
   Result<nncc_run_options> options = readSized(given);
   if (!options)
     return options.error();
   Result<std::vector<TensorView>> views =
-      viewAll(self, inputs, inputCount, self.infer->inputs, "input");
+      viewAll(self, inputs, inputCount, entry.inputs, "input");
   if (!views)
     return views.error();
   return RunRequest{*options, std::move(*views)};
@@ -215,17 +218,22 @@ Result<MemoryPlace> placeOfOutputs(const RunRequest &request) {
   }
 }
 
+Result<void> runEntry(nncc_instance &self, const EntryPoint &entry, const DLTensor *inputs,
+                      size_t inputCount, const DLTensor *outputs, size_t outputCount,
+                      const nncc_run_options *given) {
+  Result<RunRequest> request = readRequest(self, entry, inputs, inputCount, given);
+  if (!request)
+    return request.error();
+  Result<std::vector<TensorView>> out = viewAll(self, outputs, outputCount, entry.outputs, "output");
+  if (!out)
+    return out.error();
+  return self.instance->run(entry, request->with(*out));
+}
+
 nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                 const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
-  return guardedCall(self, [&]() -> Result<void> {
-    Result<RunRequest> request = readRequest(*self, inputs, inputCount, given);
-    if (!request)
-      return request.error();
-    Result<std::vector<TensorView>> out =
-        viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
-    if (!out)
-      return out.error();
-    return self->instance->run(*self->infer, request->with(*out));
+  return guardedCall(self, [&] {
+    return runEntry(*self, *self->infer, inputs, inputCount, outputs, outputCount, given);
   });
 }
 
@@ -234,7 +242,7 @@ nncc_status tune(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
   return guardedCall(self, [&]() -> Result<void> {
     if (!path || !*path)
       return userError("expected the path of a tuning file");
-    Result<RunRequest> request = readRequest(*self, inputs, inputCount, nullptr);
+    Result<RunRequest> request = readRequest(*self, *self->infer, inputs, inputCount, nullptr);
     if (!request)
       return request.error();
     Result<std::vector<TensorView>> out =
@@ -243,6 +251,54 @@ nncc_status tune(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
       return out.error();
     return self->instance->tune(*self->infer, request->with(*out), path);
   });
+}
+
+Error notForTraining() {
+  return userError(
+      "this instance does not train; create it with nncc_instance_options.training = 1");
+}
+
+nncc_status trainStep(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                      const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
+  return guardedCall(self, [&]() -> Result<void> {
+    if (!self->instance->trains())
+      return notForTraining();
+    return runEntry(*self, *self->trainStep, inputs, inputCount, outputs, outputCount, given);
+  });
+}
+
+nncc_status evaluate(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                     const DLTensor *outputs, size_t outputCount, const nncc_run_options *given) {
+  return guardedCall(self, [&]() -> Result<void> {
+    if (!self->instance->trains())
+      return notForTraining();
+    return runEntry(*self, *self->evaluate, inputs, inputCount, outputs, outputCount, given);
+  });
+}
+
+nncc_status getTensor(nncc_instance *self, const char *name, const DLTensor *to) {
+  return guardedCall(self, [&]() -> Result<void> {
+    Result<TensorView> view = viewOf(*to, "tensor", name);
+    return view ? self->instance->getTensor(name, *view) : Result<void>(view.error());
+  });
+}
+
+nncc_status setTensor(nncc_instance *self, const char *name, const DLTensor *from) {
+  return guardedCall(self, [&]() -> Result<void> {
+    Result<TensorView> view = viewOf(*from, "tensor", name);
+    return view ? self->instance->setTensor(name, *view) : Result<void>(view.error());
+  });
+}
+
+nncc_status saveState(nncc_instance *self, const char *path) {
+  return guardedCall(self, [&] {
+    const Program &program = self->instance->model().program();
+    return self->instance->saveState(path, {{"nncc.model", program.modelName}});
+  });
+}
+
+nncc_status loadState(nncc_instance *self, const char *path) {
+  return guardedCall(self, [&] { return self->instance->loadState(path); });
 }
 
 struct DeleteTensor {
@@ -255,7 +311,7 @@ nncc_status runAllocate(nncc_instance *self, const DLTensor *inputs, size_t inpu
                         const nncc_run_options *given) {
   std::fill_n(outputs, outputCount, nullptr);
   return guardedCall(self, [&]() -> Result<void> {
-    Result<RunRequest> request = readRequest(*self, inputs, inputCount, given);
+    Result<RunRequest> request = readRequest(*self, *self->infer, inputs, inputCount, given);
     if (!request)
       return request.error();
     Result<const BoundEntry *> bound = self->instance->bindInputs(*self->infer, request->inputs);
@@ -341,5 +397,11 @@ nncc_api nncc::rt::makeApi(const ModelDescriptor &descriptor) {
   api.set_profiling = &setProfiling;
   api.step_profile = &stepProfile;
   api.tune = &tune;
+  api.train_step = &trainStep;
+  api.evaluate = &evaluate;
+  api.get_tensor = &getTensor;
+  api.set_tensor = &setTensor;
+  api.save_state = &saveState;
+  api.load_state = &loadState;
   return api;
 }

@@ -56,8 +56,9 @@ public:
       if (Result<void> bound = checkTypeAndBind(bufferOf(i), inputs[i]); !bound)
         return bound.error();
     std::vector<int64_t> dims;
-    for (const std::optional<int64_t> &value : values)
-      dims.push_back(value.value_or(0)); // verifyProgram: every dim stands alone in some input
+    // verifyProgram: every dim that the entry point uses stands alone in some input.
+    for (size_t i = 0; i < values.size(); ++i)
+      dims.push_back(values[i].value_or(program.dims[i].min));
     for (size_t i = 0; i < inputs.size(); ++i)
       if (Result<void> checked = checkComputedExtents(bufferOf(i), inputs[i], dims); !checked)
         return checked.error();

@@ -3,21 +3,22 @@
 
 #include "runtime/DLPackBridge.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nncc::rt {
 
-CpuInstance::CpuInstance(std::shared_ptr<const CpuProgram> program)
-    : Instance(program), kernels(program->kernels()) {}
+CpuInstance::CpuInstance(std::shared_ptr<const CpuProgram> program, bool trains)
+    : Instance(program, trains), kernels(program->kernels()) {}
 
 Result<std::unique_ptr<Instance>> CpuInstance::create(std::shared_ptr<const CpuProgram> program,
                                                       const ThreadOptions &threads,
-                                                      const Allocator &allocator) {
+                                                      const Allocator &allocator, bool trains) {
   Result<std::unique_ptr<TaskPool>> pool = makePool(threads);
   if (!pool)
     return pool.error();
   std::span<std::byte *const> weights = program->weights().data();
-  std::unique_ptr<CpuInstance> instance(new CpuInstance(std::move(program)));
+  std::unique_ptr<CpuInstance> instance(new CpuInstance(std::move(program), trains));
   instance->memoryAllocator = allocator;
   instance->pool = std::move(*pool);
   instance->fixedBases.assign(weights.begin(), weights.end());
@@ -26,22 +27,76 @@ Result<std::unique_ptr<Instance>> CpuInstance::create(std::shared_ptr<const CpuP
   return std::unique_ptr<Instance>(std::move(instance));
 }
 
+/// verifyProgram: the size of what is kept from run to run is a constant.
+static size_t sizeOf(const Buffer &buffer) { return static_cast<size_t>(buffer.sizeBytes.terms[0].value); }
+
+Result<void> CpuInstance::allocate(uint32_t id) {
+  Result<MemoryBlock> block = MemoryBlock::allocate(sizeOf(program().buffers[id]), memoryAllocator);
+  if (!block)
+    return block.error();
+  fixedBases[id] = block->bytes();
+  stateBlocks.push_back(std::move(*block));
+  return {};
+}
+
+/// States with their first values, and, to train, a copy of each parameter: in its state, where it has one.
 Result<void> CpuInstance::allocateState() {
   const Program &p = program();
-  for (size_t id = 0; id < p.buffers.size(); ++id) {
+  std::vector<std::byte *> shared = fixedBases;
+  for (uint32_t id : keptBuffers()) {
+    if (Result<void> allocated = allocate(id); !allocated)
+      return allocated;
     if (p.buffers[id].kind != BufferKind::State)
       continue;
-    int64_t sizeBytes = p.buffers[id].sizeBytes.terms[0].value; // verifyProgram: a constant
-    Result<MemoryBlock> block =
-        MemoryBlock::allocate(static_cast<size_t>(sizeBytes), memoryAllocator);
-    if (!block)
-      return block.error();
-    if (sizeBytes > 0)
-      std::memset(block->bytes(), 0, static_cast<size_t>(sizeBytes));
-    fixedBases[id] = block->bytes();
-    stateBlocks.push_back(std::move(*block));
+    std::vector<std::byte> contents = initialContents(p.buffers[id]);
+    std::copy(contents.begin(), contents.end(), fixedBases[id]);
   }
+  for (const NamedTensor &tensor : tensors()) {
+    if (!tensor.isParameter)
+      continue;
+    fixedBases[tensor.parameter] = fixedBases[tensor.buffer] + tensor.offsetBytes;
+    std::copy_n(shared[tensor.parameter], tensor.sizeBytes, fixedBases[tensor.parameter]);
+  }
+  constantsAreStale = trains();
   return {};
+}
+
+Result<void> CpuInstance::readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) {
+  std::copy_n(fixedBases[id] + offsetBytes, to.size(), to.data());
+  return {};
+}
+
+Result<void> CpuInstance::writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) {
+  std::copy_n(from.data(), from.size(), fixedBases[id] + offsetBytes);
+  return {};
+}
+
+/// With memory for constants from the first time on: who only trains needs none.
+Result<void> CpuInstance::prepare() {
+  const EntryPoint *entry = program().findEntryPoint("prepare");
+  constantsAreStale = false;
+  if (!entry)
+    return {};
+  for (uint32_t id = 0; id < program().buffers.size() && !hasOwnConstants; ++id)
+    if (program().buffers[id].kind == BufferKind::Constant)
+      if (Result<void> allocated = allocate(id); !allocated)
+        return allocated;
+  hasOwnConstants = true;
+  std::vector<int64_t> noDims(program().dims.size(), 0);
+  Result<BoundEntry> bound = bindEntry(program(), *entry, kernels, noDims);
+  if (!bound)
+    return bound.error();
+  Result<std::byte *> memory = findWorkspace(*bound, {});
+  if (!memory)
+    return memory.error();
+  std::vector<std::byte *> places = fixedBases;
+  for (size_t id = 0; id < places.size(); ++id)
+    if (bound->memory.arenaOffsetsBytes[id] >= 0)
+      places[id] = *memory + bound->memory.arenaOffsetsBytes[id];
+  argPointers.resize(bound->args.size());
+  Result<void> ran = execute({program(), *bound, *pool, places, *memory + bound->memory.arenaBytes, argPointers, {}});
+  pool->rest();
+  return ran;
 }
 
 Result<std::unique_ptr<Instance::Binding>> CpuInstance::makeBinding(const EntryPoint &entry,
@@ -100,6 +155,11 @@ Result<void> CpuInstance::run(const EntryPoint &entry, const RunArguments &argum
     return checked;
   if (Result<void> checked = checkPlaces(p, "output", outputs, entry.outputs); !checked)
     return checked;
+  if (Result<void> checked = checkRanges(bound, inputs); !checked)
+    return checked;
+  if (constantsAreStale && readsConstants(entry))
+    if (Result<void> prepared = prepare(); !prepared)
+      return prepared;
   Result<std::byte *> memory = findWorkspace(bound, arguments.workspace);
   if (!memory)
     return memory.error();
@@ -118,6 +178,7 @@ Result<void> CpuInstance::run(const EntryPoint &entry, const RunArguments &argum
   Result<void> ran = execute(
       {p, bound, *pool, bases, *memory + bound.memory.arenaBytes, argPointers, timesToFill(entry)});
   pool->rest();
+  noteRun(entry);
   if (!ran)
     return ran;
   // A result that is an input, a constant or returned twice has its place elsewhere.

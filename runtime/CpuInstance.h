@@ -10,7 +10,7 @@ class CpuInstance final : public Instance {
 public:
   static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const CpuProgram> program,
                                                   const ThreadOptions &threads,
-                                                  const Allocator &allocator);
+                                                  const Allocator &allocator, bool trains);
 
   int64_t workspaceBytes(const BoundEntry &bound) const override {
     return bound.workspaceBytes(pool->lanes());
@@ -22,10 +22,15 @@ public:
                                                     int64_t sizeBytes, MemoryPlace place) override;
 
 private:
-  explicit CpuInstance(std::shared_ptr<const CpuProgram> program);
+  CpuInstance(std::shared_ptr<const CpuProgram> program, bool trains);
   Result<std::unique_ptr<Binding>> makeBinding(const EntryPoint &entry,
                                                std::span<const int64_t> dims) override;
+  Result<void> readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) override;
+  Result<void> writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) override;
   Result<void> allocateState();
+  Result<void> allocate(uint32_t id);
+  /// Makes the constants of an instance that trains from its parameters.
+  Result<void> prepare();
   Result<std::byte *> findWorkspace(const BoundEntry &bound, std::span<std::byte> given);
 
   std::span<const CpuKernel> kernels;
@@ -36,6 +41,7 @@ private:
   std::vector<std::byte *> bases;      ///< per buffer, for the present run
   std::vector<void *> argPointers;
   MemoryBlock ownWorkspace;
+  bool hasOwnConstants = false;
 };
 
 } // namespace nncc::rt

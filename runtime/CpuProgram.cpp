@@ -73,11 +73,12 @@ Result<std::shared_ptr<const CpuProgram>> CpuProgram::load(const ModelDescriptor
 }
 
 Result<std::unique_ptr<Instance>> CpuProgram::createInstance(const ThreadOptions &threads,
-                                                             const Allocator &allocator) const {
-  if (Result<void> checked = checkRunnable(); !checked)
+                                                             const Allocator &allocator,
+                                                             bool trains) const {
+  if (Result<void> checked = checkRunnable(trains); !checked)
     return checked.error();
   auto self = std::static_pointer_cast<const CpuProgram>(shared_from_this());
-  return CpuInstance::create(std::move(self), threads, allocator);
+  return CpuInstance::create(std::move(self), threads, allocator, trains);
 }
 
 } // namespace nncc::rt

@@ -14,7 +14,8 @@ public:
   const char *target() const override { return "cpu"; }
   std::string codeName() const override { return level; }
   Result<std::unique_ptr<Instance>> createInstance(const ThreadOptions &threads,
-                                                   const Allocator &allocator) const override;
+                                                   const Allocator &allocator,
+                                                   bool trains = false) const override;
 
   std::span<const CpuKernel> kernels() const {
     return functions;

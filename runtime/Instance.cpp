@@ -55,8 +55,10 @@ Result<void> checkOverlap(const Program &program, const BoundEntry &bound,
 
 } // namespace
 
-Instance::Instance(std::shared_ptr<const LoadedProgram> program)
+Instance::Instance(std::shared_ptr<const LoadedProgram> program, bool trains)
     : loadedProgram(std::move(program)) {
+  if (trains)
+    trainable.emplace(loadedProgram->program());
   times.resize(loadedProgram->program().entryPoints.size());
 }
 

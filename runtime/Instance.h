@@ -7,6 +7,9 @@
 #include "runtime/Binding.h"
 #include "runtime/Execution.h"
 #include "runtime/LoadedProgram.h"
+#include "runtime/TrainableMemory.h"
+
+#include <map>
 
 namespace nncc::rt {
 
@@ -37,6 +40,19 @@ public:
     return userError("only a model on a CUDA device can be tuned; use --device=cuda");
   }
 
+  /// Whether this instance has parameters and states of its own, which "train_step" changes and "infer" and "evaluate" read.
+  bool trains() const { return trainable.has_value(); }
+  /// What can be read and written by name; none when it does not train.
+  std::span<const NamedTensor> tensors() const;
+  /// Between the instance and memory of the host, of the tensor's type and shape. User errors for a name that does not exist and
+  /// for a tensor that does not fit.
+  Result<void> getTensor(std::string_view name, const TensorView &to);
+  Result<void> setTensor(std::string_view name, const TensorView &from);
+  /// All parameters and states as a safetensors file, which appears complete or not at all, and back. Loading changes nothing
+  /// when any tensor is missing or does not fit; the error lists all of them.
+  Result<void> saveState(const std::string &path, const std::map<std::string, std::string> &metadata);
+  Result<void> loadState(const std::string &path);
+
   /// An uninitialised tensor in memory that this instance can write to.
   virtual Result<DLManagedTensorVersioned *> allocateOutput(DType type,
                                                             std::span<const int64_t> shape,
@@ -62,7 +78,13 @@ protected:
     BoundEntry bound;
   };
 
-  explicit Instance(std::shared_ptr<const LoadedProgram> program);
+  Instance(std::shared_ptr<const LoadedProgram> program, bool trains);
+
+  /// Between memory of the host and a buffer that this instance owns.
+  virtual Result<void> readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) = 0;
+  virtual Result<void> writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) = 0;
+  /// Integer inputs in host memory lie in the ranges that the program gives: names the first element that does not.
+  Result<void> checkRanges(const BoundEntry &bound, std::span<const TensorView> inputs) const;
 
   virtual Result<std::unique_ptr<Binding>> makeBinding(const EntryPoint &entry,
                                                        std::span<const int64_t> dims) = 0;
@@ -77,8 +99,20 @@ protected:
   Binding &currentBinding() { return *bindings.front(); }
   const Program &program() const { return loadedProgram->program(); }
 
+  /// What needs memory from the first run to the last: states, and, to train, parameters that lie in none.
+  std::vector<uint32_t> keptBuffers() const;
+  /// A run of `entry` reads what "prepare" makes.
+  bool readsConstants(const EntryPoint &entry) const { return entry.name == "infer"; }
+  /// After a run, successful or not.
+  void noteRun(const EntryPoint &entry) { constantsAreStale |= trains() && entry.name == "train_step"; }
+
+  std::optional<TrainableMemory> trainable;
+  /// "prepare" has to run before "infer": a parameter has changed.
+  bool constantsAreStale = false;
+
 private:
   size_t indexOf(const EntryPoint &entry) const;
+  Result<const NamedTensor *> findTensor(std::string_view name, const TensorView &tensor) const;
 
   std::shared_ptr<const LoadedProgram> loadedProgram;
   std::vector<std::unique_ptr<Binding>> bindings; ///< most recently used first

@@ -22,7 +22,11 @@ Result<void> LoadedProgram::checkVersion(const ModelDescriptor &descriptor) {
                        std::to_string(descriptor.version));
 }
 
-Result<void> LoadedProgram::checkRunnable() const {
+Result<void> LoadedProgram::checkRunnable(bool trains) const {
+  if (trains && !loaded.findEntryPoint("train_step"))
+    return userError("model '" + loaded.modelName +
+                     "' was not compiled for training; give it a train section and compile it with "
+                     "nncc --train");
   if (hasWeights())
     return {};
   return userError("model '" + loaded.modelName +

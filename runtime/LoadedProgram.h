@@ -58,15 +58,17 @@ public:
   virtual const char *target() const = 0;
   /// What the code in use is made for: "x86-64-v3", "sm_80".
   virtual std::string codeName() const = 0;
-  /// `threads` for the CPU; `allocator` for large blocks of host memory.
+  /// `threads` for the CPU; `allocator` for large blocks of host memory. One that `trains` has
+  /// parameters and states of its own.
   virtual Result<std::unique_ptr<Instance>> createInstance(const ThreadOptions &threads,
-                                                           const Allocator &allocator) const = 0;
+                                                           const Allocator &allocator,
+                                                           bool trains = false) const = 0;
 
 protected:
   LoadedProgram() = default;
   /// An environment error when the descriptor is of another version.
   static Result<void> checkVersion(const ModelDescriptor &descriptor);
-  Result<void> checkRunnable() const;
+  Result<void> checkRunnable(bool trains) const;
 
   Program loaded;
   bool withoutWeights = false;

@@ -2,6 +2,7 @@
 #include "runtime/ModelInfo.h"
 
 #include "runtime/DLPackBridge.h"
+#include "runtime/TrainableMemory.h"
 
 namespace nncc::rt {
 
@@ -16,6 +17,21 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
     for (uint32_t id : infer->outputs)
       outputs.push_back(describe(program.buffers[id], dimNames));
     info.step_count = static_cast<uint32_t>(infer->steps.size());
+  }
+  if (const EntryPoint *step = program.findEntryPoint("train_step")) {
+    for (uint32_t id : step->inputs)
+      trainInputs.push_back(describe(program.buffers[id], dimNames));
+    for (uint32_t id : step->outputs)
+      trainOutputs.push_back(describe(program.buffers[id], dimNames));
+    for (const NamedTensor &tensor : TrainableMemory(program).tensors()) {
+      if (tensor.isParameter)
+        continue;
+      Buffer state;
+      state.name = tensor.name;
+      state.dtype = tensor.dtype;
+      state.shape.assign(tensor.shape.begin(), tensor.shape.end());
+      states.push_back(describe(state, dimNames));
+    }
   }
   for (const Buffer &buffer : program.buffers)
     if (buffer.kind == BufferKind::Parameter)
@@ -39,6 +55,12 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
   info.parameter_count = parameters.size();
   info.kernels = kernels.data();
   info.kernel_count = kernels.size();
+  info.train_inputs = trainInputs.data();
+  info.train_input_count = trainInputs.size();
+  info.train_outputs = trainOutputs.data();
+  info.train_output_count = trainOutputs.size();
+  info.states = states.data();
+  info.state_count = states.size();
 }
 
 nncc_tensor_info ModelInfo::describe(const Buffer &buffer, std::span<const std::string> dimNames) {

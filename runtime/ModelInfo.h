@@ -25,7 +25,7 @@ private:
   std::deque<std::string> texts; ///< a deque, since its elements stay where they are
   std::deque<std::vector<nncc_extent>> shapes;
   std::vector<nncc_dim_info> dims;
-  std::vector<nncc_tensor_info> inputs, outputs, parameters;
+  std::vector<nncc_tensor_info> inputs, outputs, parameters, trainInputs, trainOutputs, states;
   std::vector<nncc_kernel_info> kernels;
 };
 

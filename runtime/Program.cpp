@@ -2,6 +2,8 @@
 // what it loads, so that the walk over the steps needs no checks of its own.
 #include "runtime/Program.h"
 
+#include "support/CheckedSize.h"
+
 #include <algorithm>
 #include <set>
 
@@ -52,6 +54,7 @@ private:
     for (const SizeExpr &extent : buffer.shape)
       checkExpr(extent, what + ": shape");
     require(buffer.kind == BufferKind::Arena || !buffer.name.empty(), what + " has no name");
+    checkParts(buffer, what);
     bool isFixed = buffer.kind == BufferKind::Parameter || buffer.kind == BufferKind::Constant ||
                    buffer.kind == BufferKind::State;
     if (!isFixed)
@@ -59,6 +62,25 @@ private:
     require(buffer.sizeBytes.isConstant(),
             what + ": size of '" + buffer.name + "' depends on named dims");
     require(fixedNames.insert(buffer.name).second, "the name '" + buffer.name + "' is used twice");
+  }
+
+  /// Parts lie in the memory of the state, which is the parts' and no other's.
+  void checkParts(const Buffer &buffer, const std::string &what) {
+    bool isState = buffer.kind == BufferKind::State;
+    require(isState || (buffer.parts.empty() && !buffer.like), what + ": only a state has parts");
+    CheckedSize partBytes = 0;
+    for (uint32_t id : buffer.parts) {
+      bool isParameter = id < program.buffers.size() && program.buffers[id].kind == BufferKind::Parameter;
+      require(isParameter && placedParameters.insert(id).second, what + ": a part is no parameter, or in two states");
+      if (isParameter)
+        partBytes += program.buffers[id].sizeBytes.isConstant() ? program.buffers[id].sizeBytes.terms[0].value : -1;
+    }
+    if (!buffer.parts.empty() && buffer.sizeBytes.isConstant())
+      require(partBytes.get() == buffer.sizeBytes.terms[0].value, what + ": its parts do not fill it");
+    if (buffer.like)
+      require(*buffer.like < program.buffers.size() && !program.buffers[*buffer.like].parts.empty() &&
+                  program.buffers[*buffer.like].shape == buffer.shape,
+              what + ": 'like' is no state with parts and as many elements");
   }
 
   void checkKernels() {
@@ -118,8 +140,25 @@ private:
   }
 
   void checkDimsAreDetermined(const EntryPoint &entry, const std::string &where) {
-    for (size_t dim = 0; dim < program.dims.size(); ++dim) {
-      SizeExpr plain = SizeExpr::dim(static_cast<int64_t>(dim));
+    std::set<int64_t> used;
+    auto use = [&](const SizeExpr &expr) {
+      for (int64_t dim = 0; dim < static_cast<int64_t>(program.dims.size()); ++dim)
+        if (expr.dependsOn(dim))
+          used.insert(dim);
+    };
+    for (const std::vector<uint32_t> *ids : {&entry.inputs, &entry.outputs})
+      for (uint32_t id : *ids)
+        for (const SizeExpr &extent : program.buffers[id].shape)
+          use(extent);
+    for (const Step &step : entry.steps) {
+      use(step.tasks);
+      for (const BufferRef &ref : step.args) {
+        use(ref.offsetBytes);
+        use(program.buffers[ref.buffer].sizeBytes);
+      }
+    }
+    for (int64_t dim : used) {
+      SizeExpr plain = SizeExpr::dim(dim);
       bool found = std::any_of(entry.inputs.begin(), entry.inputs.end(), [&](uint32_t id) {
         const std::vector<SizeExpr> &shape = program.buffers[id].shape;
         return std::find(shape.begin(), shape.end(), plain) != shape.end();
@@ -131,6 +170,7 @@ private:
 
   const Program &program;
   std::set<std::string> fixedNames;
+  std::set<uint32_t> placedParameters; ///< parts of states
   std::string problem;
 };
 

@@ -36,12 +36,26 @@ enum class BufferKind : uint8_t {
   Arena,     ///< an intermediate; the planner gives it an offset in the arena
 };
 
+/// Values that an integer input may have; the model computes nothing sensible from others.
+struct ValueRange {
+  int64_t least = 0, greatest = 0;
+  std::optional<int64_t> besides = {}; ///< allowed too: a label to ignore
+  friend bool operator==(const ValueRange &, const ValueRange &) = default;
+};
+
 struct Buffer {
   BufferKind kind = BufferKind::Arena;
   DType dtype = DType::F32;
   std::string name;            ///< public name for all kinds but Arena
   std::vector<SizeExpr> shape; ///< logical shape
   SizeExpr sizeBytes;          ///< bytes in memory, padding included
+
+  std::optional<ValueRange> range = {}; ///< Input
+  double initialValue = 0;              ///< State: of every element, before the first run
+  /// State: the parameters that lie in it one behind the other while the model is trained; or of the state `like`, to which it
+  /// has an element for each element.
+  std::vector<uint32_t> parts = {};
+  std::optional<uint32_t> like = {};
 };
 
 /// A place in a buffer. Views and in-place results refer to the same buffer.
@@ -82,7 +96,9 @@ struct Step {
 };
 
 struct EntryPoint {
-  std::string name; ///< "prepare" (parameters to constants) or "infer"
+  /// "prepare" (parameters to constants), "infer", "evaluate" (loss and metrics) or "train_step" (the same, with the update of
+  /// parameters and states)
+  std::string name;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
   std::vector<Step> steps;
@@ -113,7 +129,7 @@ struct Program {
 };
 
 /// Checks what the runtime relies on: indices in range, well-formed expressions, unique public
-/// names, every named dim of an entry point determined by the shape of one of its inputs. A failure
+/// names, every named dim that an entry point uses determined by the shape of one of its inputs. A failure
 /// is an internal error: the compiler wrote the program.
 Result<void> verifyProgram(const Program &program);
 

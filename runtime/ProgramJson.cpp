@@ -131,6 +131,17 @@ private:
     for (const SizeExpr &extent : buffer.shape)
       item["shape"].push_back(write(extent));
     item["sizeBytes"] = write(buffer.sizeBytes);
+    if (buffer.range) {
+      item["range"] = {buffer.range->least, buffer.range->greatest};
+      if (buffer.range->besides)
+        item["range"].push_back(*buffer.range->besides);
+    }
+    if (buffer.initialValue != 0)
+      item["initialValue"] = buffer.initialValue;
+    if (!buffer.parts.empty())
+      item["parts"] = buffer.parts;
+    if (buffer.like)
+      item["like"] = *buffer.like;
     return item;
   }
 
@@ -266,6 +277,14 @@ private:
       buffer.name = readString(node, "name");
     forEach(node, "shape", [&](const Node &extent) { buffer.shape.push_back(toExpr(extent)); });
     buffer.sizeBytes = toExpr(child(node, "sizeBytes"));
+    if (has(node, "range"))
+      buffer.range = readRange(node);
+    if (has(node, "initialValue"))
+      buffer.initialValue = readNumber(node, "initialValue");
+    if (has(node, "parts"))
+      forEach(node, "parts", [&](const Node &id) { buffer.parts.push_back(toIndex(id)); });
+    if (has(node, "like"))
+      buffer.like = toIndex(child(node, "like"));
     return buffer;
   }
 
@@ -303,6 +322,19 @@ private:
     call.transposed = has(node, "transposed");
     call.replacesParts = has(node, "replacesParts");
     return call;
+  }
+
+  ValueRange readRange(const Node &buffer) {
+    std::vector<int64_t> values;
+    forEach(buffer, "range", [&](const Node &value) { values.push_back(toInteger(value)); });
+    if (values.size() != 2 && values.size() != 3) {
+      fail(child(buffer, "range"), "expected two or three integers");
+      return {};
+    }
+    ValueRange range{values[0], values[1]};
+    if (values.size() == 3)
+      range.besides = values[2];
+    return range;
   }
 
   CudaLaunch readLaunch(const Node &kernel) {
@@ -390,6 +422,14 @@ private:
   }
 
   int64_t readInteger(const Node &node, const char *key) { return toInteger(child(node, key)); }
+
+  double readNumber(const Node &node, const char *key) {
+    Node value = child(node, key);
+    if (value.json->is_number())
+      return value.json->get<double>();
+    fail(value, "expected a number");
+    return 0;
+  }
 
   uint32_t toIndex(const Node &node) {
     int64_t value = toInteger(node);

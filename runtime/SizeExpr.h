@@ -33,6 +33,13 @@ public:
   friend SizeExpr operator-(const SizeExpr &a, const SizeExpr &b) { return binary(Op::Sub, a, b); }
   friend SizeExpr operator*(const SizeExpr &a, const SizeExpr &b) { return binary(Op::Mul, a, b); }
 
+  /// Whether it names this dim.
+  bool dependsOn(int64_t dimIndex) const {
+    for (const Term &term : terms)
+      if (term.op == Op::Dim && term.value == dimIndex)
+        return true;
+    return false;
+  }
   bool isConstant() const { return terms.size() == 1 && terms[0].op == Op::Constant; }
 
   /// The value for these dims; invalid on overflow, division by zero or a dim index out of range.

@@ -60,6 +60,11 @@ std::set<uint32_t> weightsNamedBy(const Program &program, const EntryPoint &entr
 
 std::set<uint32_t> weightsOfRuns(const Program &program) {
   std::set<uint32_t> ids;
+  // Who trains starts from all parameters as they are.
+  if (program.findEntryPoint("train_step"))
+    for (uint32_t id = 0; id < program.buffers.size(); ++id)
+      if (program.buffers[id].kind == BufferKind::Parameter)
+        ids.insert(id);
   for (const EntryPoint &entry : program.entryPoints)
     if (entry.name != "prepare")
       ids.merge(weightsNamedBy(program, entry));

@@ -106,8 +106,18 @@ mlir::OwningOpRef<mlir::ModuleOp> Elaborator::run() {
                                           name, suggestion(name, known)));
       return {};
     }
-  if (program.mainScope().train && !checkTrain(*program.mainScope().train))
+  if (program.mainScope().train && !elaborateTrain(*program.mainScope().train))
     return {};
+  if (options.training && !evaluate) {
+    fail(model->name.range, fmt::format("model '{}' cannot be trained: this file has no train "
+                                        "section; write 'train {{ ... }}' behind the model",
+                                        model->name.name));
+    return {};
+  }
+  if (!options.training && evaluate) {
+    evaluate.erase();
+    (*module)->removeAttr(nn::NNDialect::kTrainAttr);
+  }
 
   llvm::SmallVector<mlir::Attribute> dims;
   for (const UsedDim &dim : usedDims) {

@@ -136,6 +136,8 @@ std::optional<Elaborator::Results> Elaborator::evalCall(const Call &call, Source
     Result value = callInit(call, at);
     return value ? std::optional(Results{*value}) : std::nullopt;
   }
+  if (const OpInfo *info = frame->inTrain ? findTrainOp(name) : nullptr)
+    return callOp(*info, call, at);
   const OpInfo *info = findOp(name);
   bool numeric =
       std::find(numericFunctions.begin(), numericFunctions.end(), name) != numericFunctions.end();
@@ -160,6 +162,14 @@ std::optional<Elaborator::Results> Elaborator::evalCall(const Call &call, Source
 }
 
 std::nullopt_t Elaborator::unknownCallee(const Call &call) {
+  if (frame->inTrain) {
+    std::vector<std::string> known;
+    for (const OpInfo &op : trainOps())
+      known.push_back(op.name());
+    return fail(call.callee.range,
+                fmt::format("'{}' is no loss, metric or operation{}", call.callee.name,
+                            suggestion(call.callee.name, known)));
+  }
   std::vector<std::string> candidates;
   for (const auto &[block, declared] : frame->scope->blocks)
     candidates.push_back(block);

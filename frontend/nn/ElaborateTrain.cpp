@@ -1,5 +1,6 @@
-// The train section: every name, setting, loss, metric and argument is checked here, so that a
-// mistake shows when the model is compiled, not after the first epoch. It adds nothing to @infer.
+// The train section. Its losses and metrics become the function @evaluate: the model's ops once more, with the targets as further
+// inputs and the loss and the metrics as results. Its settings become the module's attribute `nn.train`. Every name and argument is
+// checked whether or not the model is compiled for training, so that a mistake shows at once and not after the first epoch.
 #include "frontend/nn/Elaborator.h"
 
 #include "frontend/nn/Spelling.h"
@@ -25,7 +26,7 @@ std::vector<std::string> namesIn(std::string_view family) {
 
 struct TrainArgument {
   std::string name, kind;
-  bool required;
+  std::optional<std::string> fallback;
 };
 
 std::vector<TrainArgument> argumentsOf(const TrainFunction &function) {
@@ -44,8 +45,9 @@ std::vector<TrainArgument> argumentsOf(const TrainFunction &function) {
         break;
       }
     }
-    llvm::StringRef spec = rest.take_front(end);
-    result.push_back({name.str(), spec.split(" = ").first.str(), !spec.contains(" = ")});
+    auto [kind, fallback] = rest.take_front(end).split(" = ");
+    result.push_back({name.str(), kind.str(),
+                      fallback.empty() ? std::nullopt : std::optional(fallback.str())});
     text = rest.drop_front(std::min(rest.size(), end + 2));
   }
   return result;
@@ -72,53 +74,43 @@ bool matchesKind(llvm::StringRef kind, const NnValue &value) {
   return true;
 }
 
-} // namespace
-
-/// Names are known, calls of losses and metrics have their arguments. `used` collects the names.
-bool Elaborator::checkTrainExpr(const Expr &expr, std::set<std::string> &used) {
-  if (auto *name = std::get_if<NameRef>(&expr.node)) {
-    used.insert(name->name);
-    return evalName(*name, expr.range).has_value();
+/// A default from the table. The texts are ours: numbers, lists of numbers, false and true.
+NnValue trainDefault(llvm::StringRef text) {
+  if (text == "true" || text == "false")
+    return text == "true";
+  if (text.consume_front("[") && text.consume_back("]")) {
+    std::vector<NnValue> items;
+    llvm::SmallVector<llvm::StringRef> parts;
+    text.split(parts, ',', -1, /*KeepEmpty=*/false);
+    for (llvm::StringRef part : parts)
+      items.push_back(trainDefault(part.trim()));
+    return NnValue::list(std::move(items));
   }
-  if (auto *unary = std::get_if<Unary>(&expr.node))
-    return checkTrainExpr(*unary->operand, used);
-  if (auto *binary = std::get_if<Binary>(&expr.node))
-    return checkTrainExpr(*binary->lhs, used) && checkTrainExpr(*binary->rhs, used);
-  if (auto *member = std::get_if<Member>(&expr.node))
-    return checkTrainExpr(*member->base, used);
-  if (auto *subscript = std::get_if<Subscript>(&expr.node))
-    return checkTrainExpr(*subscript->base, used);
-  auto *call = std::get_if<Call>(&expr.node);
-  if (!call)
-    return true;
-
-  const TrainFunction *function = findTrainFunction("loss", call->callee.name);
-  if (!function)
-    function = findTrainFunction("metric", call->callee.name);
-  std::vector<TrainArgument> formals;
-  if (function) {
-    formals = argumentsOf(*function);
-    std::vector<Formal> names;
-    for (const TrainArgument &argument : formals)
-      names.push_back({argument.name, argument.required});
-    if (!matchArguments(*call, expr.range, names, {}))
-      return false;
-  } else if (!findOp(call->callee.name) && !frame->scope->blocks.contains(call->callee.name)) {
-    std::vector<std::string> candidates = namesIn("loss"), metrics = namesIn("metric");
-    candidates.insert(candidates.end(), metrics.begin(), metrics.end());
-    fail(call->callee.range,
-         fmt::format("'{}' is no loss, metric or operation{}", call->callee.name,
-                     suggestion(call->callee.name, candidates)));
-    return false;
-  }
-  for (const auto &entry : call->arguments.entries)
-    if (!checkTrainExpr(*entry.value.value, used))
-      return false;
-  return true;
+  return text.find_first_of(".e") == llvm::StringRef::npos ? NnValue(std::stoll(text.str()))
+                                                           : NnValue(std::stod(text.str()));
 }
 
-/// `optimizer = sgd(...)` and the like.
-bool Elaborator::checkSetting(const Assign &assign, llvm::StringRef family) {
+/// A checked value of this kind as an attribute: i64, f64, bool, and arrays of f64 and strings.
+mlir::Attribute attributeOf(mlir::Builder &builder, llvm::StringRef kind, const NnValue &value) {
+  if (kind == "int")
+    return builder.getI64IntegerAttr(*value.as<int64_t>());
+  if (kind == "bool")
+    return builder.getBoolAttr(*value.as<bool>());
+  if (kind == "float")
+    return builder.getF64FloatAttr(*value.number());
+  llvm::SmallVector<mlir::Attribute> items;
+  for (const NnValue &item : **value.as<ListValue>())
+    items.push_back(kind == "floats" ? mlir::Attribute(builder.getF64FloatAttr(*item.number()))
+                                     : builder.getStringAttr(*item.as<std::string>()));
+  return builder.getArrayAttr(items);
+}
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+} // namespace
+
+/// `optimizer = sgd(...)` and the like, as a dictionary with its name as `kind`.
+mlir::Attribute Elaborator::trainSetting(const Assign &assign, llvm::StringRef family) {
   std::string article = family.starts_with("o") ? "an" : "a";
   auto *call = std::get_if<Call>(&assign.value->node);
   const TrainFunction *function =
@@ -128,106 +120,207 @@ bool Elaborator::checkSetting(const Assign &assign, llvm::StringRef family) {
     fail(call ? call->callee.range : assign.value->range,
          fmt::format("expected {} {} ({}){}", article, family.str(), fmt::join(known, ", "),
                      call ? suggestion(call->callee.name, known) : ""));
-    return false;
+    return {};
   }
   std::vector<TrainArgument> formals = argumentsOf(*function);
   std::vector<Formal> names;
   for (const TrainArgument &argument : formals)
-    names.push_back({argument.name, argument.required});
+    names.push_back({argument.name, !argument.fallback});
   auto matched = matchArguments(*call, assign.value->range, names, {});
   if (!matched)
-    return false;
+    return {};
+  llvm::SmallVector<mlir::NamedAttribute> attributes = {
+      builder.getNamedAttr("kind", builder.getStringAttr(call->callee.name))};
   for (size_t i = 0; i < formals.size(); ++i) {
     const Argument *argument = (*matched)[i];
-    if (!argument)
-      continue;
-    Result value = eval(*argument->value);
+    Result value = argument ? eval(*argument->value) : Result(trainDefault(*formals[i].fallback));
     if (!value)
-      return false;
+      return {};
     if (!matchesKind(formals[i].kind, *value)) {
       fail(argument->value->range,
            fmt::format("argument '{}' of '{}' must be of kind {}, found {}", formals[i].name,
                        call->callee.name, formals[i].kind, describe(*value)));
-      return false;
+      return {};
     }
+    attributes.push_back(
+        builder.getNamedAttr(formals[i].name, attributeOf(builder, formals[i].kind, *value)));
   }
+  return builder.getDictionaryAttr(attributes);
+}
+
+/// A copy of @infer that returns nothing yet; the names of the frame stand for its values.
+void Elaborator::startEvaluate() {
+  builder.setInsertionPointAfter(function);
+  evaluate = mlir::cast<mlir::func::FuncOp>(function->cloneWithoutRegions());
+  evaluate.setName("evaluate");
+  builder.insert(evaluate);
+  mlir::IRMapping mapping;
+  function.getBody().cloneInto(&evaluate.getBody(), mapping);
+  evaluate.getBody().front().getTerminator()->erase();
+  for (auto &[name, value] : frame->variables)
+    if (mlir::Value tensor = value.tensor())
+      value = mapping.lookupOrDefault(tensor);
+  builder.setInsertionPointToEnd(&evaluate.getBody().front());
+}
+
+bool Elaborator::addTarget(const Target &target) {
+  if (frame->variables.contains(target.name.name)) {
+    fail(target.name.range,
+         fmt::format("'{}' is a value of the model; give the target another name",
+                     target.name.name));
+    return false;
+  }
+  nn::Shape shape;
+  for (const ExprPtr &expr : target.type.dims) {
+    std::optional<nn::Dim> dim = inputDim(*expr);
+    if (!dim)
+      return false;
+    shape.push_back(*dim);
+  }
+  mlir::FailureOr<mlir::RankedTensorType> type = nn::tensorType(
+      locationOf(target.type.range), shape, nn::elementType(&context, target.type.dtype));
+  mlir::Location loc = locationOf(target.name.range);
+  if (mlir::failed(type) ||
+      mlir::failed(evaluate.insertArgument(evaluate.getNumArguments(), *type,
+                                           nameAttribute(target.name.name), loc)))
+    return false;
+  frame->variables[target.name.name] = mlir::Value(evaluate.getArguments().back());
   return true;
 }
 
-bool Elaborator::checkTrain(const TrainDecl &train) {
-  frame->inTrain = true;
-  std::set<std::string> used, settings;
-  std::vector<Identifier> locals;
-  std::vector<std::string> settingNames;
-  for (const TrainSetting &setting : trainSettings())
-    settingNames.emplace_back(setting.name);
+/// One number for the caller: a result of @evaluate.
+bool Elaborator::addTrainResult(llvm::StringRef name, const NnValue &value, SourceRange at) {
+  mlir::Value tensor = value.tensor();
+  bool isOne = tensor && llvm::isa<mlir::FloatType>(value.tensorType().getElementType()) &&
+               value.tensorType().hasStaticShape() && value.tensorType().getNumElements() == 1;
+  if (!isOne) {
+    fail(at, fmt::format("'{}' must be one floating-point number for the batch, found {}{}",
+                         name.str(), describe(value), tensor ? "; take its mean" : ""));
+    return false;
+  }
+  auto scalar = mlir::RankedTensorType::get({}, value.tensorType().getElementType());
+  if (tensor.getType() != scalar)
+    tensor = nn::ReshapeOp::create(builder, locationOf(at), scalar, tensor);
+  trainResults.push_back(tensor);
+  trainResultNames.push_back(nameAttribute(name));
+  return true;
+}
 
+void Elaborator::collectNames(const Expr &expr, std::set<std::string> &used) {
+  if (auto *name = std::get_if<NameRef>(&expr.node))
+    used.insert(name->name);
+  else if (auto *unary = std::get_if<Unary>(&expr.node))
+    collectNames(*unary->operand, used);
+  else if (auto *binary = std::get_if<Binary>(&expr.node))
+    collectNames(*binary->lhs, used), collectNames(*binary->rhs, used);
+  else if (auto *member = std::get_if<Member>(&expr.node))
+    collectNames(*member->base, used);
+  else if (auto *subscript = std::get_if<Subscript>(&expr.node))
+    collectNames(*subscript->base, used);
+  else if (auto *list = std::get_if<ListLiteral>(&expr.node))
+    for (const auto &entry : list->items.entries)
+      collectNames(*entry.value, used);
+  else if (auto *call = std::get_if<Call>(&expr.node))
+    for (const auto &entry : call->arguments.entries)
+      collectNames(*entry.value.value, used);
+}
+
+bool Elaborator::trainAssign(const Assign &assigned, TrainNames &names,
+                             llvm::SmallVectorImpl<mlir::NamedAttribute> &settings) {
+  const Identifier &name = assigned.targets.front();
+  const TrainSetting *setting = findTrainSetting(name.name);
+  if (setting && !names.settings.insert(name.name).second) {
+    fail(name.range, fmt::format("'{}' is set twice", name.name));
+    return false;
+  }
+  if (setting && !setting->family.empty()) {
+    mlir::Attribute value = trainSetting(assigned, ref(setting->family));
+    if (!value)
+      return false;
+    settings.push_back(builder.getNamedAttr(name.name, value));
+    return true;
+  }
+  collectNames(*assigned.value, names.used);
+  if (!setting) {
+    names.locals.insert(names.locals.end(), assigned.targets.begin(), assigned.targets.end());
+    return assign(assigned);
+  }
+  Result value = eval(*assigned.value);
+  if (!value)
+    return false;
+  if (name.name == "loss")
+    return addTrainResult("loss", *value, assigned.value->range);
+  if (!matchesKind(ref(setting->kind), *value)) {
+    fail(assigned.value->range, fmt::format("'{}' must be of kind {}, found {}", name.name,
+                                            setting->kind, describe(*value)));
+    return false;
+  }
+  settings.push_back(
+      builder.getNamedAttr(name.name, attributeOf(builder, ref(setting->kind), *value)));
+  return true;
+}
+
+bool Elaborator::elaborateTrain(const TrainDecl &train) {
+  frame->inTrain = true;
+  startEvaluate();
+  TrainNames names;
+  llvm::SmallVector<mlir::NamedAttribute> settings;
   for (const Statement &statement : train.body.statements) {
     if (auto *target = std::get_if<Target>(&statement.node)) {
-      if (frame->variables.contains(target->name.name)) {
-        fail(target->name.range,
-             fmt::format("'{}' is a value of the model; give the target another name",
-                         target->name.name));
+      if (!addTarget(*target))
+        return false;
+    } else if (auto *metric = std::get_if<Metric>(&statement.node)) {
+      collectNames(*metric->value, names.used);
+      if (!names.metrics.insert(metric->name.name).second || metric->name.name == "loss") {
+        fail(metric->name.range, fmt::format("two metrics are named '{}'", metric->name.name));
         return false;
       }
-      nn::Shape shape;
-      for (const ExprPtr &expr : target->type.dims) {
-        std::optional<nn::Dim> dim = inputDim(*expr);
-        if (!dim)
-          return false;
-        shape.push_back(*dim);
-      }
-      frame->variables[target->name.name] = NoneValue();
-    } else if (auto *metric = std::get_if<Metric>(&statement.node)) {
-      if (!checkTrainExpr(*metric->value, used))
+      Result value = eval(*metric->value);
+      if (!value || !addTrainResult(metric->name.name, *value, metric->value->range))
         return false;
     } else if (auto *assigned = std::get_if<Assign>(&statement.node)) {
-      const Identifier &name = assigned->targets.front();
-      const TrainSetting *setting = findTrainSetting(name.name);
-      if (setting && !settings.insert(name.name).second) {
-        fail(name.range, fmt::format("'{}' is set twice", name.name));
+      if (!trainAssign(*assigned, names, settings))
         return false;
-      }
-      if (setting && !setting->family.empty()) {
-        if (!checkSetting(*assigned, {setting->family.data(), setting->family.size()}))
-          return false;
-      } else if (setting && setting->kind != "expression") {
-        Result value = eval(*assigned->value);
-        if (!value)
-          return false;
-        if (!matchesKind({setting->kind.data(), setting->kind.size()}, *value)) {
-          fail(assigned->value->range, fmt::format("'{}' must be of kind {}, found {}", name.name,
-                                                   setting->kind, describe(*value)));
-          return false;
-        }
-      } else {
-        if (!checkTrainExpr(*assigned->value, used))
-          return false;
-        if (!setting)
-          locals.insert(locals.end(), assigned->targets.begin(), assigned->targets.end());
-        for (const Identifier &target : assigned->targets)
-          frame->variables[target.name] = NoneValue();
-      }
     } else {
       fail(statement.range, "a train section holds targets, metrics and 'name = value'");
       return false;
     }
   }
   // A value that nothing uses is a mistyped setting.
-  for (const Identifier &local : locals)
-    if (!used.contains(local.name) && local.name != "_") {
+  std::vector<std::string> settingNames;
+  for (const TrainSetting &setting : trainSettings())
+    settingNames.emplace_back(setting.name);
+  for (const Identifier &local : names.locals)
+    if (!names.used.contains(local.name) && local.name != "_") {
       fail(local.range,
            fmt::format("'{}' is no setting, and nothing uses it{}; settings are {}", local.name,
                        suggestion(local.name, settingNames), fmt::join(settingNames, ", ")));
       return false;
     }
   for (const char *required : {"loss", "optimizer"})
-    if (!settings.contains(required)) {
+    if (!names.settings.contains(required)) {
       fail(program.mainScope().trainRange,
            fmt::format("this train section has no '{} = ...'", required));
       return false;
     }
+  finishEvaluate();
+  (*module)->setAttr(nn::NNDialect::kTrainAttr, builder.getDictionaryAttr(settings));
   return true;
+}
+
+/// The loss comes first, wherever it stands in the text.
+void Elaborator::finishEvaluate() {
+  for (size_t i = 1; i < trainResults.size(); ++i)
+    if (trainResultNames[i] == nameAttribute("loss")) {
+      std::rotate(trainResults.begin(), trainResults.begin() + i, trainResults.begin() + i + 1);
+      std::rotate(trainResultNames.begin(), trainResultNames.begin() + i,
+                  trainResultNames.begin() + i + 1);
+    }
+  mlir::func::ReturnOp::create(builder, locationOf(program.mainScope().trainRange), trainResults);
+  llvm::SmallVector<mlir::Type> types = llvm::map_to_vector(
+      trainResults, [](mlir::Value value) { return value.getType(); });
+  evaluate.setType(builder.getFunctionType(evaluate.getArgumentTypes(), types));
+  evaluate.setAllResultAttrs(trainResultNames);
 }
 
 } // namespace nncc::frontend

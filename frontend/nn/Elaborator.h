@@ -11,6 +11,7 @@
 #include "frontend/nn/Program.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 
 #include <map>
 #include <set>
@@ -128,9 +129,19 @@ private:
   bool declareParameter(const ParamStatement &param, SourceRange at);
 
   // The train section (ElaborateTrain.cpp).
-  bool checkTrain(const TrainDecl &train);
-  bool checkSetting(const Assign &assign, llvm::StringRef family);
-  bool checkTrainExpr(const Expr &expr, std::set<std::string> &used);
+  struct TrainNames {
+    std::set<std::string> used, settings, metrics;
+    std::vector<Identifier> locals;
+  };
+  bool elaborateTrain(const TrainDecl &train);
+  void startEvaluate();
+  void finishEvaluate();
+  bool addTarget(const Target &target);
+  bool addTrainResult(llvm::StringRef name, const NnValue &value, SourceRange at);
+  bool trainAssign(const Assign &assigned, TrainNames &names,
+                   llvm::SmallVectorImpl<mlir::NamedAttribute> &settings);
+  mlir::Attribute trainSetting(const Assign &assign, llvm::StringRef family);
+  static void collectNames(const Expr &expr, std::set<std::string> &used);
 
   mlir::MLIRContext &context;
   const Program &program;
@@ -138,6 +149,9 @@ private:
   const ImportOptions &options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
+  mlir::func::FuncOp evaluate;
+  llvm::SmallVector<mlir::Value> trainResults;
+  llvm::SmallVector<mlir::DictionaryAttr> trainResultNames;
   mlir::OpBuilder builder;
   std::map<const FileScope *, std::map<std::string, NnValue>> constants;
   Frame *frame = nullptr;

@@ -19,6 +19,8 @@ struct ImportOptions {
   std::string model;
   /// Fixed values of named dims (`--dim N=8`): the dim becomes this constant.
   std::vector<std::pair<std::string, int64_t>> fixedDims;
+  /// Keep what the train section says: @evaluate and the attribute `nn.train`.
+  bool training = false;
 };
 
 /// Null after errors, which are in `diagnostics`. The diagnostics refer to text in `sources`.

@@ -6,7 +6,7 @@
 #include "frontend/nn/Diagnostic.h"
 #include "frontend/nn/NnValue.h"
 #include "frontend/nn/OpTable.h"
-#include "ir/NN.h"
+#include "ir/TensorBuilder.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -74,6 +74,7 @@ public:
   std::optional<int64_t> staticDim(llvm::StringRef name, int64_t dim, llvm::StringRef role);
 
   // Building.
+  nn::TensorBuilder tensorBuilder() { return {builder, loc}; }
   /// Adds the parameter `name` of this call, or null after an error. `init` is the default start.
   mlir::Value parameter(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, mlir::Type element,
                         const InitValue &init);

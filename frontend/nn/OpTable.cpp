@@ -100,6 +100,18 @@ const std::vector<OpInfo> &allOps() {
   return ops;
 }
 
+const std::vector<OpInfo> &trainOps() {
+  static const std::vector<OpInfo> ops(lossOps().begin(), lossOps().end());
+  return ops;
+}
+
+const OpInfo *findTrainOp(std::string_view name) {
+  for (const OpInfo &op : trainOps())
+    if (op.entry().name == name)
+      return &op;
+  return nullptr;
+}
+
 const OpInfo *findOp(std::string_view name) {
   static const llvm::StringMap<const OpInfo *> index = [] {
     llvm::StringMap<const OpInfo *> result;

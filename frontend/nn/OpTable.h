@@ -91,6 +91,9 @@ private:
 /// All operations, by family and in the order of their families' files.
 const std::vector<OpInfo> &allOps();
 const OpInfo *findOp(std::string_view name);
+/// The losses and metrics of train sections.
+const std::vector<OpInfo> &trainOps();
+const OpInfo *findTrainOp(std::string_view name);
 
 /// The operations as Markdown tables, a section a family.
 std::string opTableMarkdown();
@@ -103,5 +106,7 @@ llvm::ArrayRef<OpEntry> normOps();        // normalisation and softmax
 llvm::ArrayRef<OpEntry> reductionOps();   // sum, mean, argmax, ...
 llvm::ArrayRef<OpEntry> movementOps();    // reshape, transpose, concat, ...
 llvm::ArrayRef<OpEntry> sequenceOps();    // rnn, lstm, gru, attention
+/// Not among allOps(): what only a train section calls, with the family "loss" or "metric".
+llvm::ArrayRef<OpEntry> lossOps();
 
 } // namespace nncc::frontend

@@ -1,29 +1,14 @@
 // The table of the train section.
 #include "frontend/nn/TrainTable.h"
 
+#include "frontend/nn/OpTable.h"
+
 #include <fmt/format.h>
 
 namespace nncc::frontend {
 
 const std::vector<TrainFunction> &trainFunctions() {
   static const std::vector<TrainFunction> functions = {
-      {"loss", "cross_entropy",
-       "logits: tensor, label: tensor, label_smoothing: float = 0.0, ignore: int? = none",
-       "mean of -log softmax(logits)[label]; labels equal to `ignore` do not count"},
-      {"loss", "binary_cross_entropy", "logits: tensor, target: tensor",
-       "mean of the cross-entropy between sigmoid(logits) and targets in 0..1"},
-      {"loss", "mse", "prediction: tensor, target: tensor", "mean of the squared difference"},
-      {"loss", "l1", "prediction: tensor, target: tensor", "mean of the absolute difference"},
-      {"loss", "huber", "prediction: tensor, target: tensor, delta: float = 1.0",
-       "squared below `delta`, linear above"},
-      {"loss", "nll", "log_probabilities: tensor, label: tensor",
-       "mean of -log_probabilities[label]"},
-      {"metric", "accuracy", "logits: tensor, label: tensor, k: int = 1",
-       "share of labels among the `k` largest logits"},
-      {"metric", "mean_squared_error", "prediction: tensor, target: tensor",
-       "mean of the squared difference"},
-      {"metric", "mean_absolute_error", "prediction: tensor, target: tensor",
-       "mean of the absolute difference"},
       {"optimizer", "sgd",
        "lr: float, momentum: float = 0.0, nesterov: bool = false, weight_decay: float = 0.0, "
        "no_decay: strings = []",
@@ -98,6 +83,9 @@ std::string trainTableMarkdown() {
                                               : fmt::format("a {}", setting.family),
                        setting.summary);
   out += "\n| Kind | Call | Meaning |\n|---|---|---|\n";
+  for (const OpInfo &op : trainOps())
+    out += fmt::format("| {} | `{}({})` | {} |\n", op.entry().family, op.entry().name,
+                       op.entry().signature, op.entry().summary);
   for (const TrainFunction &function : trainFunctions())
     out += fmt::format("| {} | `{}({})` | {} |\n", function.family, function.name,
                        function.signature, function.summary);

@@ -1,5 +1,5 @@
-// What a train section may name: settings, and the losses, metrics, optimizers, schedules and
-// gradient clippings with their signatures. One table for the check of the section, for suggestions
+// What a train section may name besides losses and metrics (ops/LossOps.cpp): settings, and the
+// optimizers, schedules and gradient clippings with their signatures. One table for the check of the section, for suggestions
 // and for docs/language.md.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace nncc::frontend {
 
 struct TrainFunction {
-  std::string_view family; // "loss", "metric", "optimizer", "schedule", "clip"
+  std::string_view family; // "optimizer", "schedule", "clip"
   std::string_view name;
   /// As OpEntry::signature.
   std::string_view signature;

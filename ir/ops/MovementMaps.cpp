@@ -240,3 +240,21 @@ LaneSource GatherOp::laneSource(unsigned operand, unsigned resultDim) {
     return LaneSource::scattered();
   return LaneSource::along(resultDim < axis ? resultDim : resultDim - indexRank + 1);
 }
+
+//===----------------------------------------------------------------------===//
+// nn.iota
+//===----------------------------------------------------------------------===//
+
+Value IotaOp::buildElement(MovementAccess &access) {
+  IndexMath math(access);
+  Value number = math.constant(0);
+  for (auto [index, extent] : llvm::zip(access.indices, shapeOf(getType())))
+    number = math.add(math.mul(number, access.extent(extent)), index);
+  Type element = getElementTypeOrSelf(getType());
+  if (access.indexType.isIndex())
+    return arith::IndexCastOp::create(access.builder, access.loc, element, number);
+  return ScalarFormula(access.builder, access.loc).cast(number, element);
+}
+
+/// There is no operand.
+LaneSource IotaOp::laneSource(unsigned, unsigned) { return LaneSource::scattered(); }

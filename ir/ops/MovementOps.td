@@ -157,4 +157,16 @@ def NN_ResizeOp : NN_Op<"resize", [Pure, DeclareOpInterfaceMethods<NN_MovementOp
   let hasVerifier = 1;
 }
 
+def NN_IotaOp : NN_Op<"iota", [Pure, DeclareOpInterfaceMethods<NN_MovementOpInterface>]> {
+  let summary = "The number of each element in row-major order";
+  let description = [{
+    ```mlir
+    %y = nn.iota : tensor<2x3xi64>
+    ```
+    gives [[0, 1, 2], [3, 4, 5]].
+  }];
+  let results = (outs NN_IndexTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 #endif // NNCC_IR_OPS_MOVEMENTOPS_TD

@@ -5,9 +5,11 @@
 include "ir/NNBase.td"
 
 def NN_BatchNormOp : NN_InferredOp<"batch_norm"> {
-  let summary = "Batch normalisation with given statistics, as at inference";
+  let summary = "Batch normalisation with given statistics";
   let description = [{
-    (x - mean) / sqrt(variance + epsilon) * scale + bias, with one entry of each per channel (dimension 1).
+    (x - mean) / sqrt(variance + epsilon) * scale + bias, with one entry of each per channel (dimension 1). With `batch_statistics`
+    mean and variance are those of x itself, over all dimensions but the channels, and the gradient of x passes through them.
+    `momentum` is the weight of a batch's statistics in the running ones (passes/ApplyTrainingMode.cpp).
 
     ```mlir
     %y = nn.batch_norm %x, %scale, %bias, %mean, %variance {epsilon = 1.0e-05}
@@ -17,7 +19,8 @@ def NN_BatchNormOp : NN_InferredOp<"batch_norm"> {
     `batch_norm_c2`: scale, bias, mean and variance have shape C and x's element type.
   }];
   let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$scale, NN_FloatTensor:$bias, NN_FloatTensor:$mean,
-                       NN_FloatTensor:$variance, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                       NN_FloatTensor:$variance, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon,
+                       DefaultValuedAttr<F64Attr, "0.1">:$momentum, UnitAttr:$batch_statistics);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = [{
     $x `,` $scale `,` $bias `,` $mean `,` $variance attr-dict `:` functional-type(operands, results)

@@ -34,6 +34,41 @@ LogicalResult GetParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult StateOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (!type.hasStaticShape() || !isRowMajor(type))
+    return emitOpError("state_c1: needs a static, row-major shape, found ") << type;
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  RankedTensorType type = getTensorType();
+  if (std::optional<ArrayAttr> parts = getParts()) {
+    int64_t elements = 0;
+    for (auto name : parts->getAsRange<FlatSymbolRefAttr>()) {
+      auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, name);
+      if (!parameter)
+        return emitOpError("state_c2: no nn.parameter is named ") << name;
+      auto part = cast<RankedTensorType>(parameter.getType());
+      if (part.getElementType() != type.getElementType())
+        return emitOpError("state_c2: parameter ") << name << " has elements of type " << part.getElementType() << ", expected "
+                                                   << type.getElementType();
+      elements += part.getNumElements();
+    }
+    if (type.getRank() != 1 || type.getNumElements() != elements)
+      return emitOpError("state_c2: its parts have ") << elements << " elements, its type is " << type;
+  }
+  if (FlatSymbolRefAttr name = getLikeAttr()) {
+    auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, name);
+    if (!state || !state.getParts())
+      return emitOpError("state_c3: no nn.state with parts is named ") << name;
+    if (state.getTensorType().getNumElements() != type.getNumElements())
+      return emitOpError("state_c3: ") << name << " has " << state.getTensorType().getNumElements()
+                                       << " elements, its type is " << type;
+  }
+  return success();
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
 
 //===----------------------------------------------------------------------===//

@@ -39,6 +39,33 @@ def NN_GetParameterOp : NN_Op<"get_parameter",
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 
+def NN_StateOp : NN_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Memory that training keeps from one step to the next";
+  let description = [{
+    An entry point reads it as an argument and leaves its next value as a result, both marked `nn.state = "name"`; the same holds for
+    a parameter that training changes by itself, such as a running mean. Before the first step every element is `init`.
+
+    With `parts` it holds these parameters one behind the other, so that one kernel updates all of them: while training it is their
+    memory. With `like` it has one element for each element of such a state: a momentum, a mean of squares.
+
+    ```mlir
+    nn.state @parameters : tensor<12xf32> {parts = [@fc1.weight, @fc1.bias]}
+    nn.state @momentum : tensor<12xf32> {like = @parameters}
+    nn.state @step : tensor<i64>
+    ```
+    `state_c1`: the shape is static and row-major.
+    `state_c2`: parts are nn.parameters of the state's element type, which it holds tightly, one behind the other.
+    `state_c3`: like names an nn.state with parts and as many elements.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type, DefaultValuedAttr<F64Attr, "0.0">:$init,
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$parts, OptionalAttr<FlatSymbolRefAttr>:$like);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+
 def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "A constant tensor";
   let description = [{

@@ -1,11 +1,13 @@
 // Gradients of matrix products and convolutions: products and convolutions again, so that they run in the same kernels.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

@@ -1,12 +1,15 @@
-// Gradients of elementwise ops. Sums and products have rules of their own, which need no formula at run time or one that folds;
-// every other op gets an nn.derivative, whose formula comes from the op's own.
+// Gradients of elementwise ops. Sums and products have rules of their own, which need no formula at run time or one that folds.
+// Where the derivative follows from the result it is made from it: the operand then need not be kept for the way back, and the op
+// fuses into the kernel that made its operand. Every other op gets an nn.derivative, whose formula comes from the op's own.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 
@@ -25,7 +28,18 @@ Value unsummed(Operation *op, unsigned wrt, Value g, TensorBuilder &b) {
   // Random decisions are not differentiated, and do not exist at inference.
   if (isa<nn::DropoutOp>(op))
     return g;
+  Value y = op->getResult(0);
+  if (isa<nn::SigmoidOp>(op))
+    return b.mul(g, b.mul(y, b.sub(b.scalar(y, 1.0), y)));
+  if (isa<nn::TanhOp>(op))
+    return b.mul(g, b.sub(b.scalar(y, 1.0), b.create<nn::SquareOp>(y)));
+  if (isa<nn::ExpOp>(op))
+    return b.mul(g, y);
   SmallVector<Value> inputs(op->getOperands());
+  // The result has the operand's sign, and the sign decides.
+  auto leaky = dyn_cast<nn::LeakyReluOp>(op);
+  if (isa<nn::ReluOp>(op) || (leaky && leaky.getAlpha().convertToDouble() > 0))
+    inputs = {y};
   inputs.push_back(g);
   auto attributes = dyn_cast_if_present<DictionaryAttr>(op->getPropertiesAsAttribute());
   return b.create<nn::DerivativeOp>(inputs, b.getStringAttr(op->getName().stripDialect()), b.getI64IntegerAttr(wrt),

@@ -1,11 +1,13 @@
 // Gradients of movements: the movement backwards. What a movement reads more than once gets the sum, what it leaves out zero.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

@@ -1,12 +1,14 @@
 // Gradients of softmax, normalisations and attention. Statistics are computed again from the input rather than kept: they are
 // small, and the pass over the input is needed anyway. Half precision is widened to f32, as the kernels of the ops themselves do.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 
@@ -172,7 +174,8 @@ struct InstanceNormGradient
   }
 };
 
-/// With given statistics, (x - mean) * factor * scale + bias.
+/// With given statistics, (x - mean) * factor * scale + bias. With those of the batch the gradient of x loses its mean and its
+/// projection on the normalised x, which the gradients of bias and scale have summed up already; mean and variance get none.
 struct BatchNormGradient : nn::DifferentiableOpInterface::ExternalModel<BatchNormGradient, nn::BatchNormOp> {
   LogicalResult buildGradients(Operation *operation, OpBuilder &builder, ValueRange resultGradients,
                                ArrayRef<bool> isWanted, MutableArrayRef<Value> gradients) const {
@@ -187,6 +190,24 @@ struct BatchNormGradient : nn::DifferentiableOpInterface::ExternalModel<BatchNor
     Value factor = b.create<nn::RsqrtOp>(b.add(variance, b.scalar(variance, op.getEpsilon().convertToDouble())));
     Value scaledFactor = b.mul(scale, factor);
     auto perChannel = [&](Value x) { return b.alongDim(x, 1, rank); };
+    if (op.getBatchStatistics()) {
+      Value centred = b.sub(widen(b, op.getX()), perChannel(widen(b, op.getMean())));
+      Value product = b.mul(b.sum(b.mul(g, centred), notChannels), factor), sum = b.sum(g, notChannels);
+      if (isWanted[0]) {
+        // (g - sum / n - centred * factor * product / n) * scale * factor, as a linear form of g and centred.
+        Value count = b.count(g, notChannels);
+        count = b.reshape(count, SmallVector<nn::Dim>{nn::constantDim(b.getContext(), 1)});
+        Value perCentred = b.neg(b.div(b.mul(b.mul(product, factor), scaledFactor), count));
+        Value constant = b.neg(b.div(b.mul(sum, scaledFactor), count));
+        Value gradient = b.add(b.add(b.mul(g, perChannel(scaledFactor)), b.mul(centred, perChannel(perCentred))), perChannel(constant));
+        gradients[0] = cast(b, gradient, element);
+      }
+      if (isWanted[1])
+        gradients[1] = cast(b, product, element);
+      if (isWanted[2])
+        gradients[2] = cast(b, sum, element);
+      return success();
+    }
     if (isWanted[0])
       gradients[0] = cast(b, b.mul(g, perChannel(scaledFactor)), element);
     Value sum = b.sum(g, notChannels);

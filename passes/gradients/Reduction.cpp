@@ -1,12 +1,14 @@
 // Gradients of reductions. The result's gradient is spread over the elements that were reduced: to all of them, or to those that
 // are the result.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

@@ -14,7 +14,7 @@ namespace nncc::rt::cuda {
 class CudaInstance final : public Instance {
 public:
   static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const CudaProgram> program,
-                                                  const Allocator &allocator);
+                                                  const Allocator &allocator, bool trains);
   ~CudaInstance() override;
 
   /// The arena; kernels need no other memory.
@@ -42,12 +42,17 @@ private:
     int64_t hostOffset = -1;   ///< in the pinned block; -1: copied from or to the tensor itself
   };
 
-  explicit CudaInstance(std::shared_ptr<const CudaProgram> program);
+  CudaInstance(std::shared_ptr<const CudaProgram> program, bool trains);
   Result<std::unique_ptr<Binding>> makeBinding(const EntryPoint &entry,
                                                std::span<const int64_t> dims) override;
   void forget(const Binding &binding) override;
 
+  Result<void> readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) override;
+  Result<void> writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) override;
   Result<void> allocateState();
+  Result<void> initialiseState(std::span<const CUdeviceptr> shared);
+  /// Makes the constants of an instance that trains from its parameters.
+  Result<void> prepareConstants();
   Result<void> checkPlaces(const char *role, std::span<const TensorView> tensors,
                            const std::vector<uint32_t> &ids) const;
   Result<CUdeviceptr> findWorkspace(const BoundEntry &bound, std::span<std::byte> given);
@@ -74,7 +79,7 @@ private:
   Allocator memoryAllocator;
   Stream stream;
   StatusWord status;
-  DeviceBlock arena, staging, state;
+  DeviceBlock arena, staging, state, constants;
   DeviceBlock libraryMemory; ///< a workspace that libraries share
   PinnedBlock pinned;
   std::vector<CUdeviceptr> fixedBases; ///< per buffer: weights and state

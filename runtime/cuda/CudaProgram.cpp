@@ -156,11 +156,12 @@ Result<void> CudaProgram::prepare(std::span<const CUdeviceptr> weightBases, CUst
 }
 
 Result<std::unique_ptr<Instance>> CudaProgram::createInstance(const ThreadOptions &threads,
-                                                              const Allocator &allocator) const {
-  if (auto checked = checkRunnable(); !checked)
+                                                              const Allocator &allocator,
+                                                              bool trains) const {
+  if (auto checked = checkRunnable(trains); !checked)
     return checked.error();
   return CudaInstance::create(std::static_pointer_cast<const CudaProgram>(shared_from_this()),
-                              allocator);
+                              allocator, trains);
 }
 
 static Result<std::shared_ptr<const LoadedProgram>>

@@ -19,7 +19,8 @@ public:
   const char *target() const override { return "cuda"; }
   std::string codeName() const override;
   Result<std::unique_ptr<Instance>> createInstance(const ThreadOptions &threads,
-                                                   const Allocator &allocator) const override;
+                                                   const Allocator &allocator,
+                                                   bool trains = false) const override;
 
   const std::shared_ptr<const Device> &device() const { return itsDevice; }
   const KernelTable &kernels() const { return table; }
@@ -30,13 +31,14 @@ public:
   /// Weights in layouts of libraries.
   const std::shared_ptr<FilterStore> &filterStore() const { return filters; }
 
+  /// Runs "prepare" and waits.
+  Result<void> prepare(std::span<const CUdeviceptr> bases, CUstream stream) const;
+
 private:
   CudaProgram() = default;
   Result<void> loadWeights(const ModelDescriptor &descriptor, const LoadOptions &options);
   Result<void> copyWeight(const Buffer &buffer, const std::byte *bytes, CUdeviceptr to,
                           CUstream stream) const;
-  /// Runs "prepare" and waits.
-  Result<void> prepare(std::span<const CUdeviceptr> bases, CUstream stream) const;
 
   std::shared_ptr<const Device> itsDevice;
   KernelTable table;

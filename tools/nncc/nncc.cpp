@@ -90,6 +90,8 @@ cl::opt<WeightsMode> weightsMode(
                           "into a file beside it, mapped at load")));
 cl::list<std::string> fixedDims("dim", cl::value_desc("name=value"), cl::cat(category),
                                 cl::desc("Fix a named dim, as in --dim batch=8"));
+cl::opt<bool> train("train", cl::cat(category),
+                    cl::desc("Compile the train section too: the model then trains as well as infers"));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of initialised parameters"), cl::init(0),
                        cl::cat(category));
 cl::opt<bool> report("report", cl::desc("Print memory and kernels of the compiled model"),
@@ -175,6 +177,7 @@ ModelSource Driver::source() const {
   source.path = inputPath;
   source.fixedDims = dims;
   source.color = color;
+  source.training = train;
   return source;
 }
 

@@ -48,7 +48,8 @@ OpResults batchNorm(OpCall &call) {
       call.parameter("running_var", {*channels}, element, {"ones", 0, 0})};
   if (llvm::is_contained(operands, mlir::Value()))
     return {};
-  return call.create<nn::BatchNormOp>(operands, call.attribute("epsilon", call.number("eps")));
+  return call.create<nn::BatchNormOp>(
+      operands, {call.attribute("epsilon", call.number("eps")), call.attribute("momentum", call.number("momentum"))});
 }
 
 /// The extents of the last `dims` dimensions, all of which must be known.

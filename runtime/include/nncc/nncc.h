@@ -89,7 +89,9 @@ typedef struct nncc_model_options {
 
 typedef struct nncc_instance_options {
   uint32_t size;
-  int32_t threads; /* 0: as the model's options say */
+  int32_t threads;  /* 0: as the model's options say */
+  int32_t training; /* if not 0: an instance with parameters of its own, which train_step changes;
+                       the model has to be compiled with nncc --train */
 } nncc_instance_options;
 
 /* A dim that the caller chooses at run time. */
@@ -137,6 +139,13 @@ typedef struct nncc_model_info {
   const nncc_kernel_info *kernels;
   size_t kernel_count;
   const char *targets; /* all that the model was compiled for: "cpu (x86-64-v3), cuda (by NVRTC)" */
+  const nncc_tensor_info *train_inputs; /* of train_step and evaluate: the inputs, then the targets */
+  size_t train_input_count;             /* 0: the model was not compiled for training */
+  const nncc_tensor_info *train_outputs; /* the loss, then the metrics; one number each */
+  size_t train_output_count;
+  const nncc_tensor_info *states; /* what get_tensor and set_tensor know besides the parameters: the
+                                     step counter, the learning rate, the optimizer's moments */
+  size_t state_count;
 } nncc_model_info;
 
 /* Memory of one run for given dims. */
@@ -219,6 +228,26 @@ struct nncc_api {
    * library (cuBLASLt, cuDNN) does faster, and adds what it found to the tuning file `path`. */
   nncc_status (*tune)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
                       const DLTensor *outputs, size_t output_count, const char *path);
+
+  /* Training, on an instance that was created for it. Tensors as for run, in the order of
+   * nncc_model_info's train_inputs and train_outputs. train_step computes loss and metrics of a
+   * batch, with the parameters as they are before the step, and updates the parameters; evaluate
+   * computes them as inference does and changes nothing. run on such an instance infers with the
+   * parameters of the moment. A label out of range is an error that names its sample; nothing has
+   * changed then. */
+  nncc_status (*train_step)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                            const DLTensor *outputs, size_t output_count,
+                            const nncc_run_options *options);
+  nncc_status (*evaluate)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                          const DLTensor *outputs, size_t output_count,
+                          const nncc_run_options *options);
+  /* Copies a parameter or state by its name, to and from CPU memory. */
+  nncc_status (*get_tensor)(nncc_instance *instance, const char *name, const DLTensor *to);
+  nncc_status (*set_tensor)(nncc_instance *instance, const char *name, const DLTensor *from);
+  /* All parameters and states as a safetensors file, which appears complete or not at all. Loading
+   * changes nothing when a tensor is missing or does not fit. */
+  nncc_status (*save_state)(nncc_instance *instance, const char *path);
+  nncc_status (*load_state)(nncc_instance *instance, const char *path);
 };
 
 /* The exported function's type. Returns NULL for a version that the library does not know. */

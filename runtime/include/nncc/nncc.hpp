@@ -209,6 +209,33 @@ public:
     return info;
   }
 
+  /// Of an instance made by Model::createTrainer: computes the loss and the metrics of a batch, in
+  /// this order, and updates the parameters. `inputs`: the model's, then the targets.
+  std::vector<double> trainStep(std::span<const Tensor> inputs) {
+    return runNumbers(api->train_step, inputs);
+  }
+  std::vector<double> trainStep(std::initializer_list<Tensor> inputs) {
+    return trainStep(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  }
+  /// The same numbers as inference computes them; changes nothing.
+  std::vector<double> evaluate(std::span<const Tensor> inputs) {
+    return runNumbers(api->evaluate, inputs);
+  }
+  std::vector<double> evaluate(std::initializer_list<Tensor> inputs) {
+    return evaluate(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  }
+
+  /// A parameter or state by its name, to and from CPU memory.
+  void getTensor(const std::string &name, Tensor &to) {
+    check(api->get_tensor(handle.get(), name.c_str(), &to.dlTensor()));
+  }
+  void setTensor(const std::string &name, const Tensor &from) {
+    check(api->set_tensor(handle.get(), name.c_str(), &from.dlTensor()));
+  }
+  /// All parameters and states, as a safetensors file.
+  void saveState(const std::string &path) { check(api->save_state(handle.get(), path.c_str())); }
+  void loadState(const std::string &path) { check(api->load_state(handle.get(), path.c_str())); }
+
   void setProfiling(bool isOn) { check(api->set_profiling(handle.get(), isOn)); }
 
   /// One entry per step of a run, in their order.
@@ -223,6 +250,25 @@ public:
 
 private:
   friend class Model;
+
+  /// The results of train_step or evaluate: f32 or f64 numbers.
+  template <typename Run> std::vector<double> runNumbers(Run run, std::span<const Tensor> inputs) {
+    std::vector<DLTensor> in = dlTensors(inputs), out(resultTypes.size());
+    std::vector<double> numbers(resultTypes.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].data = &numbers[i];
+      out[i].device = {kDLCPU, 0};
+      out[i].dtype = resultTypes[i];
+    }
+    check(run(handle.get(), in.data(), in.size(), out.data(), out.size(), nullptr));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (resultTypes[i].bits == 32) {
+        float value;
+        std::memcpy(&value, &numbers[i], sizeof(value));
+        numbers[i] = value;
+      }
+    return numbers;
+  }
 
   static nncc_run_options convert(const RunOptions &options) {
     nncc_run_options given{};
@@ -241,9 +287,9 @@ private:
   }
 
   Instance(std::shared_ptr<const void> library, const nncc_api *api, const nncc_model *model,
-           int threads)
+           int threads, bool trains)
       : library(std::move(library)), api(api), handle(nullptr, api->destroy_instance) {
-    nncc_instance_options options{sizeof(nncc_instance_options), threads};
+    nncc_instance_options options{sizeof(nncc_instance_options), threads, trains};
     nncc_instance *instance = nullptr;
     nncc_status status = api->create_instance(model, &options, &instance);
     handle.reset(instance);
@@ -251,6 +297,8 @@ private:
     const nncc_model_info *info = api->model_info(model);
     outputCount = info->output_count;
     stepCount = info->step_count;
+    for (size_t i = 0; i < info->train_output_count; ++i)
+      resultTypes.push_back(info->train_outputs[i].dtype);
   }
 
   void check(nncc_status status) const { detail::check(status, api->instance_error(handle.get())); }
@@ -260,6 +308,7 @@ private:
   std::unique_ptr<nncc_instance, void (*)(nncc_instance *)> handle;
   size_t outputCount = 0;
   size_t stepCount = 0;
+  std::vector<DLDataType> resultTypes; ///< of train_step and evaluate
 };
 
 /// A loaded model. Immutable.
@@ -311,7 +360,13 @@ public:
 
   /// threads = 0: as the model's options say.
   Instance createInstance(int threads = 0) const {
-    return Instance(library, api, handle.get(), threads);
+    return Instance(library, api, handle.get(), threads, false);
+  }
+
+  /// An instance with parameters of its own, which Instance::trainStep changes. The model has to be
+  /// compiled with nncc --train.
+  Instance createTrainer(int threads = 0) const {
+    return Instance(library, api, handle.get(), threads, true);
   }
 
 private:

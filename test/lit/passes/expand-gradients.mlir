@@ -5,8 +5,9 @@
 // CHECK-LABEL: func.func @broadcast
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[B:.*]]: tensor<8xf32>, %[[G:.*]]: tensor<4x8xf32>)
 // CHECK-NEXT: %[[Y:.*]] = nn.add %[[X]], %[[B]]
-// CHECK-NEXT: nn.relu
-// CHECK-NEXT: %[[DZ:.*]] = nn.derivative %[[Y]], %[[G]] {of = "relu"
+// CHECK-NEXT: %[[Z:.*]] = nn.relu %[[Y]]
+// The derivative of relu follows from its result.
+// CHECK-NEXT: %[[DZ:.*]] = nn.derivative %[[Z]], %[[G]] {of = "relu"
 // CHECK-NEXT: %[[DB:.*]] = nn.reduce_sum %[[DZ]] {axes = array<i64: 0>}
 // CHECK-NEXT: return %[[DZ]], %[[DB]]
 func.func @broadcast(%x: tensor<4x8xf32>, %b: tensor<8xf32>, %g: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
@@ -19,8 +20,10 @@ func.func @broadcast(%x: tensor<4x8xf32>, %b: tensor<8xf32>, %g: tensor<4x8xf32>
 // x is read by two ops: their parts are summed once, and exp's result serves its gradient.
 // CHECK-LABEL: func.func @shared
 // CHECK-SAME: (%[[X:.*]]: tensor<8xf32>, %[[G:.*]]: tensor<8xf32>)
-// CHECK: %[[FROM_MUL:.*]] = nn.mul %[[G]], %{{.*}}
-// CHECK: nn.derivative
+// CHECK: %[[E:.*]] = nn.exp %[[X]]
+// CHECK: %[[FROM_MUL:.*]] = nn.mul %[[G]], %[[E]]
+// CHECK: %[[INNER:.*]] = nn.mul %[[G]], %[[X]]
+// CHECK: nn.mul %[[INNER]], %[[E]]
 // CHECK: %[[SUM:.*]] = nn.add
 // CHECK-NOT: nn.add
 // CHECK: return %[[SUM]]

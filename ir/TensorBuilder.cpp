@@ -1,12 +1,12 @@
 // nn ops by short names; see TensorBuilder.h.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 
 using namespace mlir;
 using namespace nncc;
-using namespace nncc::passes;
+using namespace nncc::nn;
 
-SmallVector<int64_t> passes::dimsBetween(int64_t begin, int64_t end) {
+SmallVector<int64_t> nn::dimsBetween(int64_t begin, int64_t end) {
   return llvm::to_vector(llvm::seq<int64_t>(begin, end));
 }
 

@@ -6,7 +6,7 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace nncc::passes {
+namespace nncc::nn {
 
 class TensorBuilder : public mlir::ImplicitLocOpBuilder {
 public:
@@ -54,4 +54,4 @@ public:
 /// The numbers from `begin` up to `end`.
 llvm::SmallVector<int64_t> dimsBetween(int64_t begin, int64_t end);
 
-} // namespace nncc::passes
+} // namespace nncc::nn

@@ -1,0 +1,46 @@
+// What @train_step keeps from one step to the next: arguments and results marked `nn.state`, and the module's nn.state ops.
+#pragma once
+
+#include "ir/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace nncc::passes {
+
+/// States that several passes know.
+inline constexpr llvm::StringLiteral kStepState = "train.step";                   ///< i64: steps done
+inline constexpr llvm::StringLiteral kSeedState = "train.seed";                   ///< i64
+inline constexpr llvm::StringLiteral kLearningRateState = "train.lr";             ///< f64: before the schedule
+inline constexpr llvm::StringLiteral kEpochsState = "train.epochs";               ///< f64: of the whole training
+inline constexpr llvm::StringLiteral kStepsPerEpochState = "train.steps_per_epoch"; ///< f64
+
+class TrainState {
+public:
+  explicit TrainState(mlir::func::FuncOp step) : step(step), module(step->getParentOfType<mlir::ModuleOp>()) {}
+
+  /// The value of a state at the start of the step. The state is added to the module, starting as `init`, when it has none of
+  /// this name.
+  mlir::Value read(llvm::StringRef name, mlir::RankedTensorType type, double init = 0.0);
+  /// One number of type `element`.
+  mlir::Value readNumber(llvm::StringRef name, mlir::Type element, double init = 0.0) {
+    return read(name, mlir::RankedTensorType::get({}, element), init);
+  }
+  /// The memory of these parameters, one behind the other.
+  mlir::Value readParameters(llvm::StringRef name, mlir::RankedTensorType type, llvm::ArrayRef<mlir::StringAttr> parts);
+  /// One element for each of the state `parameters`.
+  mlir::Value readLike(llvm::StringRef name, llvm::StringRef parameters, double init = 0.0);
+  /// A parameter that the step changes by itself.
+  mlir::Value readParameter(mlir::StringAttr name, mlir::RankedTensorType type) { return argument(name.getValue(), type); }
+
+  /// The value of a state at the end of the step, which its caller has read.
+  void write(llvm::StringRef name, mlir::Value value);
+
+private:
+  mlir::Value argument(llvm::StringRef name, mlir::RankedTensorType type);
+  nn::StateOp declare(llvm::StringRef name, mlir::RankedTensorType type);
+
+  mlir::func::FuncOp step;
+  mlir::ModuleOp module;
+};
+
+} // namespace nncc::passes
