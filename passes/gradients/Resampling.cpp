@@ -1,12 +1,14 @@
 // Gradients of what maps each spatial dimension by itself onto another number of elements: resizing and adaptive pools. Linear maps go
 // backwards dimension by dimension, which reads far fewer elements than all neighbours at once.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 

@@ -3,12 +3,14 @@
 // computed again from the input and the states, which the forward pass has left in y, and the gradients of the gates of all steps are
 // multiplied with inputs, states and weights as matrices. Half precision is widened to f32.
 
-#include "passes/TensorBuilder.h"
+#include "ir/TensorBuilder.h"
 #include "passes/gradients/Gradients.h"
 
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::passes;
+using nn::TensorBuilder;
+using nn::dimsBetween;
 
 namespace {
 
