@@ -61,6 +61,12 @@ template <class Number> struct Convolution {
 /// What a call does after the sum, in this order: bias, residual, activation.
 enum class LibraryActivation : uint8_t { None, Relu, GeluTanh };
 
+/// Whether the libraries multiply tensors of this type and leave the same type. Integers they only
+/// add up into wider ones.
+constexpr bool isCallType(DType type) {
+  return type == DType::F32 || type == DType::F16 || type == DType::BF16 || type == DType::F64;
+}
+
 /// One function of a library that does the work of a kernel.
 template <class Number> struct LibraryCallOf {
   std::variant<MatrixProduct<Number>, Convolution<Number>> operation;

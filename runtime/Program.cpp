@@ -131,6 +131,8 @@ private:
     for (const LibraryCall &call : program.kernels[step.kernel].alternatives) {
       std::string what = where + ": alternative";
       int64_t operandCount = static_cast<int64_t>(step.args.size()) - step.resultCount;
+      require(isCallType(call.dtype),
+              what + ": no library takes " + std::string(nameOf(call.dtype)));
       require(step.resultCount == 1, what + ": expected one result");
       require(call.x >= 0 && call.w >= 0, what + ": has no operands");
       for (int32_t operand : {call.x, call.w, call.bias, call.residual})

@@ -113,7 +113,7 @@ bool CallReader::readTail(Value bias, RankedTensorType space, unsigned channelDi
 bool CallReader::readFrame(Value left, Value weight, Value bias, RankedTensorType space,
                            unsigned channelDim) {
   std::optional<DType> dtype = nn::dtypeOf(cast<RankedTensorType>(left.getType()).getElementType());
-  if (body.pool || kernel.getNumResults() != 1 || !dtype)
+  if (body.pool || kernel.getNumResults() != 1 || !dtype || !rt::isCallType(*dtype))
     return false;
   frame.dtype = *dtype;
   frame.mayRoundToTf32 = options.fp32 == Fp32::Tf32;

@@ -121,6 +121,7 @@ TEST(ProgramJson, RefusesAlternativesThatCannotBe) {
   expectRefused(replaced(text, "\"computes\":\"matmul\"", "\"computes\":\"fft\""),
                 "kernels[0].alternatives[0]: expected \"matmul\" or \"conv2d\", found \"fft\"");
   expectRefused(replaced(text, "\"rows\":\"N\"", "\"rows\":\"M\""), "alternatives[0].rows");
+  expectRefused(replaced(text, "\"matmul\",\"dtype\":\"bf16\"", "\"matmul\",\"dtype\":\"i32\""), "alternative: no library takes i32");
   expectRefused(replaced(text, "\"gelu_tanh\"", "\"gelu\""), "unknown activation \"gelu\"");
   expectRefused(replaced(text, "\"x\":0,\"w\":1", "\"x\":0"), "alternative: has no operands");
   expectRefused(replaced(text, "\"bias\":1", "\"bias\":2"), "alternative: operand out of range");
