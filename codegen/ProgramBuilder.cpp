@@ -90,6 +90,13 @@ private:
 
 FailureOr<rt::Program> ProgramBuilder::build() {
   program.modelName = model.getSymName().value_or("model").str();
+  if (auto settings = model->getAttrOfType<DictionaryAttr>(nn::NNDialect::kTrainAttr);
+      settings && model.lookupSymbol(passes::kTrainStepFunction)) {
+    rt::TrainDefaults &training = program.training.emplace();
+    for (auto [name, number] : {std::pair("batch", &training.batch), {"epochs", &training.epochs}, {"seed", &training.seed}})
+      if (auto given = settings.getAs<IntegerAttr>(name))
+        *number = given.getInt();
+  }
   if (failed(addDims()) || failed(addParameters()) || failed(addStates()))
     return failure();
   for (StringRef name :

@@ -301,6 +301,13 @@ nncc_status loadState(nncc_instance *self, const char *path) {
   return guardedCall(self, [&] { return self->instance->loadState(path); });
 }
 
+nncc_status setFiniteCheck(nncc_instance *self, int32_t on) {
+  return guardedCall(self, [&]() -> Result<void> {
+    self->instance->setFiniteCheck(on != 0);
+    return {};
+  });
+}
+
 struct DeleteTensor {
   void operator()(DLManagedTensorVersioned *tensor) const { tensor->deleter(tensor); }
 };
@@ -403,5 +410,6 @@ nncc_api nncc::rt::makeApi(const ModelDescriptor &descriptor) {
   api.set_tensor = &setTensor;
   api.save_state = &saveState;
   api.load_state = &loadState;
+  api.set_finite_check = &setFiniteCheck;
   return api;
 }

@@ -94,7 +94,7 @@ Result<void> CpuInstance::prepare() {
     if (bound->memory.arenaOffsetsBytes[id] >= 0)
       places[id] = *memory + bound->memory.arenaOffsetsBytes[id];
   argPointers.resize(bound->args.size());
-  Result<void> ran = execute({program(), *bound, *pool, places, *memory + bound->memory.arenaBytes, argPointers, {}});
+  Result<void> ran = execute({program(), *bound, *pool, places, *memory + bound->memory.arenaBytes, argPointers, {}, nullptr});
   pool->rest();
   return ran;
 }
@@ -175,8 +175,12 @@ Result<void> CpuInstance::run(const EntryPoint &entry, const RunArguments &argum
       bases[id] = static_cast<std::byte *>(outputs[i].data);
 
   argPointers.resize(bound.args.size());
-  Result<void> ran = execute(
-      {p, bound, *pool, bases, *memory + bound.memory.arenaBytes, argPointers, timesToFill(entry)});
+  FiniteCheck check(p, bound, [&](uint32_t id, int64_t offsetBytes, std::span<std::byte> to) -> Result<void> {
+    std::copy_n(bases[id] + offsetBytes, to.size(), to.data());
+    return {};
+  });
+  Result<void> ran = execute({p, bound, *pool, bases, *memory + bound.memory.arenaBytes, argPointers, timesToFill(entry),
+                              checksFinite ? &check : nullptr});
   pool->rest();
   noteRun(entry);
   if (!ran)

@@ -53,6 +53,9 @@ Result<void> execute(const Execution &execution) {
     StepCall call{step, execution.argPointers.data() + step.firstArg, bound.dims.data(),
                   bound.scratchBytesPerLane ? execution.scratch : nullptr,
                   bound.scratchBytesPerLane};
+    if (execution.finiteCheck)
+      if (Result<void> noted = execution.finiteCheck->before(i); !noted)
+        return noted;
     int32_t status = KernelOk;
     if (step.isParallel)
       status = execution.pool.run(step.taskCount, &StepCall::run, &call);
@@ -60,6 +63,9 @@ Result<void> execute(const Execution &execution) {
       status = StepCall::run(&call, 0, step.taskCount, 0);
     if (status != KernelOk)
       return kernelError(execution.program, step, status);
+    if (execution.finiteCheck)
+      if (Result<void> checked = execution.finiteCheck->after(i); !checked)
+        return checked;
     if (!isTimed)
       continue;
     int64_t endNs = nowNs();

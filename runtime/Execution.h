@@ -3,7 +3,7 @@
 // for "prepare".
 #pragma once
 
-#include "runtime/Binding.h"
+#include "runtime/FiniteCheck.h"
 #include "runtime/TaskPool.h"
 
 namespace nncc::rt {
@@ -25,6 +25,7 @@ struct Execution {
   std::byte *scratch = nullptr;      ///< scratchBytesPerLane for each lane of the pool
   std::span<void *> argPointers;     ///< room for bound.args.size() pointers
   std::span<StepTimes> times;        ///< one per step, or empty
+  FiniteCheck *finiteCheck = nullptr; ///< is asked before and after each step, where given
 };
 
 /// A kernel's status other than KernelOk ends the run with an error that names the kernel and its

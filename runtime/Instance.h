@@ -59,6 +59,9 @@ public:
                                                             int64_t sizeBytes,
                                                             MemoryPlace place) = 0;
 
+  /// From then on a run ends with an error at the first kernel that makes NaN or an infinity; it is slow.
+  void setFiniteCheck(bool isOn) { checksFinite = isOn; }
+
   /// Switching on clears the times.
   void setProfiling(bool isOn);
   /// Per step of the entry point; empty before its first profiled run.
@@ -109,6 +112,7 @@ protected:
   std::optional<TrainableMemory> trainable;
   /// "prepare" has to run before "infer": a parameter has changed.
   bool constantsAreStale = false;
+  bool checksFinite = false;
 
 private:
   size_t indexOf(const EntryPoint &entry) const;

@@ -19,8 +19,12 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
     info.step_count = static_cast<uint32_t>(infer->steps.size());
   }
   if (const EntryPoint *step = program.findEntryPoint("train_step")) {
-    for (uint32_t id : step->inputs)
+    for (uint32_t id : step->inputs) {
       trainInputs.push_back(describe(program.buffers[id], dimNames));
+      nncc_value_range &range = trainRanges.emplace_back();
+      if (const std::optional<ValueRange> &given = program.buffers[id].range)
+        range = {1, given->besides.has_value(), given->least, given->greatest, given->besides.value_or(0)};
+    }
     for (uint32_t id : step->outputs)
       trainOutputs.push_back(describe(program.buffers[id], dimNames));
     for (const NamedTensor &tensor : TrainableMemory(program).tensors()) {
@@ -61,6 +65,11 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
   info.train_output_count = trainOutputs.size();
   info.states = states.data();
   info.state_count = states.size();
+  info.train_ranges = trainRanges.data();
+  TrainDefaults defaults = program.training.value_or(TrainDefaults());
+  info.train_batch = defaults.batch;
+  info.train_epochs = defaults.epochs;
+  info.train_seed = defaults.seed;
 }
 
 nncc_tensor_info ModelInfo::describe(const Buffer &buffer, std::span<const std::string> dimNames) {

@@ -27,6 +27,7 @@ private:
   std::vector<nncc_dim_info> dims;
   std::vector<nncc_tensor_info> inputs, outputs, parameters, trainInputs, trainOutputs, states;
   std::vector<nncc_kernel_info> kernels;
+  std::vector<nncc_value_range> trainRanges;
 };
 
 } // namespace nncc::rt

@@ -104,9 +104,15 @@ struct EntryPoint {
   std::vector<Step> steps;
 };
 
+/// What the train section proposes to whoever makes the batches.
+struct TrainDefaults {
+  int64_t batch = 32, epochs = 1, seed = 0;
+};
+
 struct Program {
   std::string modelName;
   std::string buildId;
+  std::optional<TrainDefaults> training; ///< of a model that can be trained
   std::vector<NamedDim> dims;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;

@@ -48,6 +48,8 @@ public:
     root["version"] = kProgramJsonVersion;
     root["model"] = program.modelName;
     root["buildId"] = program.buildId;
+    if (program.training)
+      root["training"] = {{"batch", program.training->batch}, {"epochs", program.training->epochs}, {"seed", program.training->seed}};
     root["dims"] = Json::array();
     for (const NamedDim &dim : program.dims) {
       Json item = {{"name", dim.name}, {"min", dim.min}};
@@ -229,6 +231,10 @@ private:
   void readBody(const Node &top) {
     program.modelName = readString(top, "model");
     program.buildId = readString(top, "buildId");
+    if (has(top, "training")) {
+      Node node = child(top, "training");
+      program.training = {readInteger(node, "batch"), readInteger(node, "epochs"), readInteger(node, "seed")};
+    }
     forEach(top, "dims", [&](const Node &node) {
       NamedDim dim{readString(node, "name"), readInteger(node, "min"), INT64_MAX};
       if (has(node, "max"))

@@ -334,12 +334,25 @@ Result<void> CudaInstance::launchSteps(const CudaBinding &binding, StepTimer *ti
   if (timed)
     if (auto begun = timed->begin(stepCount, stream.get()); !begun)
       return begun;
+  FiniteCheck check(program(), binding.bound, [&](uint32_t id, int64_t offsetBytes, std::span<std::byte> to) -> Result<void> {
+    auto from = bases[id] + static_cast<CUdeviceptr>(offsetBytes);
+    CUresult code = driver().cuMemcpyDtoHAsync_v2(to.data(), from, to.size(), stream.get());
+    if (code == CUDA_SUCCESS)
+      code = driver().cuStreamSynchronize(stream.get());
+    return code == CUDA_SUCCESS ? Result<void>() : device->failure(code, "cuMemcpyDtoHAsync", "cannot copy what a kernel left");
+  });
   for (size_t step = 0; step < stepCount; ++step) {
+    if (checksFinite)
+      if (auto noted = check.before(step); !noted)
+        return noted;
     if (auto launched = binding.plan.launch(step, target()); !launched)
       return launched;
     if (timed)
       if (auto ended = timed->end(step, stream.get()); !ended)
         return ended;
+    if (checksFinite)
+      if (auto checked = check.after(step); !checked)
+        return checked;
     if (!waitsForEachStep)
       continue;
     if (CUresult code = driver().cuStreamSynchronize(stream.get()))
@@ -353,7 +366,7 @@ Result<void> CudaInstance::launchSteps(const CudaBinding &binding, StepTimer *ti
 Result<void> CudaInstance::launchAll(const CudaBinding &binding, std::span<StepTimes> times) {
   if (!times.empty())
     return launchSteps(binding, &timer);
-  if (!usesGraphs)
+  if (!usesGraphs || checksFinite)
     return launchSteps(binding, nullptr);
   std::vector<CUdeviceptr> addresses;
   for (const std::vector<Transfer> *transfers : {&inputs, &outputs})

@@ -54,7 +54,7 @@ static std::optional<int64_t> integerAt(DType dtype, const std::byte *bytes) {
 }
 
 Result<void> data::checkLabels(const DataSource &source, const std::string &field,
-                               int64_t classCount) {
+                               int64_t classCount, std::optional<int64_t> ignored) {
   int index = source.fieldNamed(field);
   if (index < 0)
     return internalError("labels to be checked in a field '" + field + "' that does not exist");
@@ -72,7 +72,7 @@ Result<void> data::checkLabels(const DataSource &source, const std::string &fiel
       return got;
     for (size_t i = 0; i < bytes.size(); i += elementBytes)
       if (int64_t label = *integerAt(labels.dtype, bytes.data() + i);
-          label < 0 || label >= classCount)
+          (label < 0 || label >= classCount) && label != ignored)
         return userError(fmt::format("{} {} of {}; the model has {} classes, 0 to {}; give it the "
                                      "classes of the data, or correct the data",
                                      field, label,

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,9 +67,10 @@ private:
   std::vector<std::string> classes;
 };
 
-/// A user error that names the first sample whose integer in the field is not in [0, classCount),
-/// and where it is: labels that index nothing would be memory errors later. Reads that field of
-/// every sample.
-Result<void> checkLabels(const DataSource &source, const std::string &field, int64_t classCount);
+/// A user error that names the first sample whose integer in the field is neither in [0, classCount)
+/// nor `ignored`, and where it is: labels that index nothing would be errors in the midst of a
+/// training. Reads that field of every sample.
+Result<void> checkLabels(const DataSource &source, const std::string &field, int64_t classCount,
+                         std::optional<int64_t> ignored = std::nullopt);
 
 } // namespace nncc::data

@@ -27,6 +27,7 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
   request.source.path = options.path ? options.path : "model.nn";
   if (options.text)
     request.source.text = options.text;
+  request.source.training = options.training != 0;
   if (options.cpu)
     request.cpus = {options.cpu};
   if (options.target) {

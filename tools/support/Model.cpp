@@ -2,6 +2,7 @@
 
 #include "tools/support/Model.h"
 #include "nncc/jit.h"
+#include "runtime/DLPackBridge.h"
 #include "runtime/File.h"
 #include "support/CheckedSize.h"
 
@@ -121,6 +122,7 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     jitOptions.text = options.text.empty() ? nullptr : options.text.c_str();
     jitOptions.weights = options.weights.empty() ? nullptr : options.weights.c_str();
     jitOptions.seed = options.seed;
+    jitOptions.training = options.training;
     jitOptions.target = options.device.starts_with("cuda") ? "cuda" : "cpu";
     nncc_jit_program *program = nullptr;
     nncc_status status = compile(&jitOptions, &program);
@@ -162,11 +164,12 @@ Result<void> Model::create(const ModelOptions &options) {
   return status == NNCC_OK ? Result<void>() : errorOf(status, functions->model_error(created));
 }
 
-Result<Instance> Instance::create(const Model &model, int threads) {
+Result<Instance> Instance::create(const Model &model, int threads, bool trains) {
   Instance made(model);
   nncc_instance_options options{};
   options.size = sizeof options;
   options.threads = threads;
+  options.training = trains;
   nncc_instance *created = nullptr;
   nncc_status status = model.api().create_instance(model.get(), &options, &created);
   made.instance = std::shared_ptr<nncc_instance>(
@@ -193,6 +196,57 @@ Result<void> Instance::tune(std::span<const DLTensor> inputs, std::span<const DL
   return check(model.api().tune(instance.get(), inputs.data(), inputs.size(), outputs.data(),
                                 outputs.size(), path.c_str()));
 }
+
+Result<std::vector<std::shared_ptr<DLManagedTensorVersioned>>> Instance::run(std::span<const DLTensor> inputs) {
+  std::vector<DLManagedTensorVersioned *> outputs(model.info().output_count);
+  if (auto ran = check(model.api().run_allocate(instance.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), nullptr));
+      !ran)
+    return ran.error();
+  std::vector<std::shared_ptr<DLManagedTensorVersioned>> owned;
+  for (DLManagedTensorVersioned *output : outputs)
+    owned.emplace_back(output, [keep = model](DLManagedTensorVersioned *old) { old->deleter(old); });
+  return owned;
+}
+
+/// Loss and metrics are f32 or f64.
+Result<std::vector<double>> Instance::numbersOf(Entry entry, std::span<const DLTensor> inputs) {
+  const nncc_model_info &info = model.info();
+  std::vector<double> numbers(info.train_output_count);
+  std::vector<DLTensor> outputs(numbers.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].data = &numbers[i];
+    outputs[i].device = {kDLCPU, 0};
+    outputs[i].dtype = info.train_outputs[i].dtype;
+  }
+  if (auto ran = check(entry(instance.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), nullptr)); !ran)
+    return ran.error();
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (outputs[i].dtype.bits == 32) {
+      float value = 0;
+      std::memcpy(&value, &numbers[i], sizeof value);
+      numbers[i] = value;
+    }
+  return numbers;
+}
+
+Result<std::vector<double>> Instance::trainStep(std::span<const DLTensor> inputs) { return numbersOf(model.api().train_step, inputs); }
+Result<std::vector<double>> Instance::evaluate(std::span<const DLTensor> inputs) { return numbersOf(model.api().evaluate, inputs); }
+
+Result<void> Instance::getTensor(const std::string &name, rt::HostTensor &to) {
+  DLTensor view{};
+  view.data = to.data.data();
+  view.device = {kDLCPU, 0};
+  view.ndim = static_cast<int32_t>(to.shape.size());
+  view.dtype = rt::toDLDataType(to.dtype);
+  view.shape = to.shape.data();
+  return check(model.api().get_tensor(instance.get(), name.c_str(), &view));
+}
+
+Result<void> Instance::setTensor(const std::string &name, const DLTensor &from) {
+  return check(model.api().set_tensor(instance.get(), name.c_str(), &from));
+}
+
+Result<void> Instance::setFiniteCheck(bool on) { return check(model.api().set_finite_check(instance.get(), on)); }
 
 Result<nncc_plan_info> Instance::plan(std::span<const int64_t> dims) {
   nncc_plan_info plan{};

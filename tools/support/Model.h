@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nncc/nncc.h"
+#include "runtime/HostTensor.h"
 #include "support/Error.h"
 
 #include <functional>
@@ -19,6 +20,7 @@ struct ModelOptions {
   int threads = 0;     ///< 0: one per core
   uint64_t seed = 0;   ///< of initialised parameters, when text is compiled without weights
   bool infoOnly = false;
+  bool training = false; ///< compile text with its train section
   std::string tuning;          ///< a tuning file, or empty
   bool tuningRequired = false;
   std::function<void(const std::string &)> log; ///< what loading tells; may be empty
@@ -49,12 +51,25 @@ private:
 
 class Instance {
 public:
-  static Result<Instance> create(const Model &model, int threads);
+  /// `trains`: one with parameters of its own, for the calls of training below.
+  static Result<Instance> create(const Model &model, int threads, bool trains = false);
 
   Result<void> run(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs);
   /// A run that adds what it measures to the tuning file.
   Result<void> tune(std::span<const DLTensor> inputs, std::span<const DLTensor> outputs,
                     const std::string &path);
+  /// A run that allocates the outputs.
+  Result<std::vector<std::shared_ptr<DLManagedTensorVersioned>>> run(std::span<const DLTensor> inputs);
+
+  /// Loss and metrics of a batch, with and without an update of the parameters.
+  Result<std::vector<double>> trainStep(std::span<const DLTensor> inputs);
+  Result<std::vector<double>> evaluate(std::span<const DLTensor> inputs);
+  /// A parameter or state by name, to and from memory of the CPU.
+  Result<void> getTensor(const std::string &name, rt::HostTensor &to);
+  Result<void> setTensor(const std::string &name, const DLTensor &from);
+  /// Makes a run fail at the first kernel that makes NaN or an infinity.
+  Result<void> setFiniteCheck(bool on);
+
   Result<nncc_plan_info> plan(std::span<const int64_t> dims);
   Result<void> setProfiling(bool on);
   /// Of all steps since profiling was switched on.
@@ -63,6 +78,8 @@ public:
 private:
   Instance(const Model &model) : model(model) {}
   Result<void> check(nncc_status status) const;
+  using Entry = nncc_status (*)(nncc_instance *, const DLTensor *, size_t, const DLTensor *, size_t, const nncc_run_options *);
+  Result<std::vector<double>> numbersOf(Entry entry, std::span<const DLTensor> inputs);
 
   Model model; // shares the model, which has to live as long as its instance
   std::shared_ptr<nncc_instance> instance;

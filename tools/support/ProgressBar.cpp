@@ -65,7 +65,7 @@ std::string tools::renderProgress(const Progress &progress, int columns) {
 }
 
 ProgressBar::ProgressBar(std::FILE *stream)
-    : stream(stream), isTerminal(::isatty(::fileno(stream)) == 1) {}
+    : stream(stream), isTerminal(stream && ::isatty(::fileno(stream)) == 1) {}
 
 void ProgressBar::begin(int64_t epochs, int64_t batchesPerEpoch, int64_t epoch, int64_t batch) {
   progress = {};

@@ -24,7 +24,7 @@ std::string renderProgress(const Progress &progress, int columns);
 
 class ProgressBar {
 public:
-  /// `stream`: where it is shown, if that is a terminal.
+  /// `stream`: where it is shown, if that is a terminal; null: nowhere.
   explicit ProgressBar(std::FILE *stream = stderr);
   ~ProgressBar() { clear(); }
 

@@ -28,6 +28,7 @@ typedef struct nncc_jit_options {
   const char *cpu;     /* a CPU level, or NULL: this machine */
   uint64_t seed;       /* of initialised parameters */
   const char *target;  /* "cpu", "cuda" or "cpu,cuda"; NULL: "cpu" */
+  int32_t training;    /* if not 0: compile the train section too, as nncc --train does */
 } nncc_jit_options;
 
 /* *program is set even when this fails (to NULL only without any memory): it then answers

@@ -18,6 +18,7 @@ struct CompileOptions {
   std::string target{};  ///< "cpu", "cuda" or "cpu,cuda"; empty: that of model.device
   uint64_t seed = 0;     ///< of initialised parameters
   int optLevel = 3;
+  bool training = false; ///< compile the train section too: Model::createTrainer
   ModelOptions model{};
 };
 
@@ -32,6 +33,7 @@ inline Model compile(const char *path, const char *text, CompileOptions options)
   given.cpu = options.cpu.empty() ? nullptr : options.cpu.c_str();
   given.seed = options.seed;
   given.opt_level = options.optLevel > 0 ? options.optLevel : -1;
+  given.training = options.training;
   bool onCuda = options.model.device.starts_with("cuda");
   given.target = !options.target.empty() ? options.target.c_str() : onCuda ? "cuda" : nullptr;
   nncc_jit_program *compiled = nullptr;

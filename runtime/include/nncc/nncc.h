@@ -115,6 +115,14 @@ typedef struct nncc_tensor_info {
   const nncc_extent *shape;
 } nncc_tensor_info;
 
+/* The values that an integer tensor may hold: labels, say. */
+typedef struct nncc_value_range {
+  int32_t is_limited; /* 0: any */
+  int32_t has_besides;
+  int64_t least, greatest;
+  int64_t besides; /* allowed too: a label that is ignored */
+} nncc_value_range;
+
 typedef struct nncc_kernel_info {
   const char *name;   /* from the fused operations: "conv2d_bias_relu_max_pool2d" */
   const char *symbol; /* unique in the model */
@@ -146,6 +154,10 @@ typedef struct nncc_model_info {
   const nncc_tensor_info *states; /* what get_tensor and set_tensor know besides the parameters: the
                                      step counter, the learning rate, the optimizer's moments */
   size_t state_count;
+  const nncc_value_range *train_ranges; /* one per train input */
+  int64_t train_batch;                  /* what the train section proposes: samples a step, passes */
+  int64_t train_epochs;                 /* over the data, the seed of the order and of dropout */
+  int64_t train_seed;
 } nncc_model_info;
 
 /* Memory of one run for given dims. */
@@ -248,6 +260,10 @@ struct nncc_api {
    * changes nothing when a tensor is missing or does not fit. */
   nncc_status (*save_state)(nncc_instance *instance, const char *path);
   nncc_status (*load_state)(nncc_instance *instance, const char *path);
+
+  /* Switched on, a run ends with an error at the first kernel that makes NaN or an infinity, and the
+   * error names it: for finding out, since it is slow. What a train_step had updated by then stays. */
+  nncc_status (*set_finite_check)(nncc_instance *instance, int32_t on);
 };
 
 /* The exported function's type. Returns NULL for a version that the library does not know. */

@@ -236,6 +236,9 @@ public:
   void saveState(const std::string &path) { check(api->save_state(handle.get(), path.c_str())); }
   void loadState(const std::string &path) { check(api->load_state(handle.get(), path.c_str())); }
 
+  /// From then on a run throws at the first kernel that makes NaN or an infinity, and names it.
+  void setFiniteCheck(bool isOn) { check(api->set_finite_check(handle.get(), isOn)); }
+
   void setProfiling(bool isOn) { check(api->set_profiling(handle.get(), isOn)); }
 
   /// One entry per step of a run, in their order.

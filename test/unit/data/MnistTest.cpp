@@ -78,6 +78,8 @@ TEST(Mnist, NamesTheSampleWhoseLabelIsOutOfRange) {
   EXPECT_CONTAINS(checked.error().message,
                   "label 200 of sample 1 in '" + labels + "'; the model has 10 classes, 0 to 9");
   EXPECT_TRUE(checkLabels(**source, "label", 201));
+  EXPECT_TRUE(checkLabels(**source, "label", 10, 200));
+  EXPECT_FALSE(checkLabels(**source, "label", 10, -100));
 }
 
 TEST(Mnist, TheNamesOfAFolderPickTheSplit) {
