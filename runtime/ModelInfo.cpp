@@ -27,7 +27,8 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
     }
     for (uint32_t id : step->outputs)
       trainOutputs.push_back(describe(program.buffers[id], dimNames));
-    for (const NamedTensor &tensor : TrainableMemory(program).tensors()) {
+    TrainableMemory memory(program); // has to stay: the loop refers to what it holds
+    for (const NamedTensor &tensor : memory.tensors()) {
       if (tensor.isParameter)
         continue;
       Buffer state;
