@@ -7,19 +7,10 @@ using namespace nncc;
 using namespace nncc::codegen;
 
 unsigned ConvGeometry::slotOf(unsigned spatialDim) const {
-  // Op accessors are not const.
-  unsigned rank = nn::ConvOp(conv).spatialRank();
-  return rank == 1 ? 1 : 3 - rank + spatialDim;
+  return spatialRank == 1 ? 1 : 3 - spatialRank + spatialDim;
 }
 
-ConvGeometry::ConvGeometry(nn::ConvOp conv) : conv(conv), context(conv.getContext()) {
-  RankedTensorType x = conv.inputType(), weight = conv.weightType(), result = conv.resultType();
-  batch = nn::dimOf(x, 0);
-  groups = conv.getGroups();
-  channels = x.getDimSize(1);
-  groupChannels = channels / groups;
-  outputs = weight.getDimSize(0);
-  groupOutputs = outputs / groups;
+ConvGeometry::ConvGeometry(MLIRContext *context, unsigned spatialRank) : context(context), spatialRank(spatialRank) {
   in.fill(constant(1));
   out.fill(constant(1));
   kernel.fill(1);
@@ -27,16 +18,46 @@ ConvGeometry::ConvGeometry(nn::ConvOp conv) : conv(conv), context(conv.getContex
   dilation.fill(1);
   padBegin.fill(0);
   padEnd.fill(0);
-  for (unsigned i = 0; i < conv.spatialRank(); ++i) {
+}
+
+template <typename Op>
+void ConvGeometry::readWindows(Op op, RankedTensorType x, RankedTensorType weight, RankedTensorType result) {
+  batch = nn::dimOf(x, 0);
+  groups = op.getGroups();
+  channels = x.getDimSize(1);
+  groupChannels = channels / groups;
+  outputs = weight.getDimSize(0);
+  groupOutputs = outputs / groups;
+  for (unsigned i = 0; i < spatialRank; ++i) {
     unsigned slot = slotOf(i);
     in[slot] = nn::dimOf(x, 2 + i);
     out[slot] = nn::dimOf(result, 2 + i);
     kernel[slot] = weight.getDimSize(2 + i);
-    stride[slot] = conv.getStrides()[i];
-    dilation[slot] = conv.getDilations()[i];
-    padBegin[slot] = conv.getPadsBegin()[i];
-    padEnd[slot] = conv.getPadsEnd()[i];
+    stride[slot] = op.getStrides()[i];
+    dilation[slot] = op.getDilations()[i];
+    padBegin[slot] = op.getPadsBegin()[i];
+    padEnd[slot] = op.getPadsEnd()[i];
   }
+}
+
+ConvGeometry::ConvGeometry(nn::ConvOp op) : ConvGeometry(op.getContext(), op.spatialRank()) {
+  conv = op;
+  readWindows(op, op.inputType(), op.weightType(), op.resultType());
+}
+
+ConvGeometry::ConvGeometry(nn::ConvWeightGradientOp op)
+    : ConvGeometry(op.getContext(), op.getStrides().size()) {
+  readWindows(op, cast<RankedTensorType>(op.getX().getType()), cast<RankedTensorType>(op.getResult().getType()),
+              cast<RankedTensorType>(op.getG().getType()));
+}
+
+ConvGeometry::ConvGeometry(MLIRContext *context, nn::Dim positions, int64_t channels, int64_t outputs)
+    : ConvGeometry(context, 1) {
+  batch = constant(1);
+  groups = 1;
+  this->channels = groupChannels = channels;
+  this->outputs = groupOutputs = outputs;
+  in[1] = out[1] = positions;
 }
 
 bool ConvGeometry::neverPads() const {

@@ -13,9 +13,14 @@ namespace nncc::codegen {
 /// of rows and the pool tail serve it too.
 struct ConvGeometry {
   explicit ConvGeometry(nn::ConvOp conv);
+  /// That of the convolution whose weight it is.
+  explicit ConvGeometry(nn::ConvWeightGradientOp gradient);
+  /// A matrix product seen as a convolution: one tap, `positions` in a column.
+  ConvGeometry(mlir::MLIRContext *context, nn::Dim positions, int64_t channels, int64_t outputs);
 
-  nn::ConvOp conv;
+  nn::ConvOp conv; ///< null where there is none
   mlir::MLIRContext *context;
+  unsigned spatialRank;
   nn::Dim batch;
   int64_t groups, channels, groupChannels, outputs, groupOutputs;
   std::array<nn::Dim, 3> in, out;
@@ -28,6 +33,11 @@ struct ConvGeometry {
   bool neverPads() const;
   /// The spatial position of the type's dimension 2 + i within D, H, W.
   unsigned slotOf(unsigned spatialDim) const;
+
+private:
+  ConvGeometry(mlir::MLIRContext *context, unsigned spatialRank);
+  template <typename Op>
+  void readWindows(Op op, mlir::RankedTensorType x, mlir::RankedTensorType weight, mlir::RankedTensorType result);
 };
 
 } // namespace nncc::codegen

@@ -23,12 +23,12 @@ Result<codegen::CpuTarget> driver::findTarget(const std::string &cpu) {
 
 passes::Packing driver::packingFor(const codegen::CpuTarget &target) {
   constexpr unsigned kFloatBits = 32;
-  return {target.lanes(kFloatBits) * target.tileVectors(), target.lanes(kFloatBits)};
+  return {target.lanes(kFloatBits) * target.tileVectors(), target.lanes(kFloatBits), /*multipliesTransposed=*/true};
 }
 
 passes::Packing driver::cudaPacking() {
   // One panel with all columns: a block takes the part of each row that it needs. Rows are whole vectors of 16 bytes, of halves too.
-  return {1 << 20, 8};
+  return {1 << 20, 8, /*multipliesTransposed=*/false};
 }
 
 Result<void> driver::runPasses(mlir::ModuleOp module, const passes::Packing &packing,

@@ -65,6 +65,11 @@ Dim nn::flopsOf(Operation *op) {
                             context);
         return conv.getBias() ? sum(flops, elementsOf(conv.getResult())) : flops;
       })
+      .Case<ConvWeightGradientOp>([&](ConvWeightGradientOp gradient) {
+        // Every element of the convolution's result took the weight's extents but the first.
+        Shape taps = shapeOf(gradient.getResult().getType());
+        return contraction(gradient.getG(), product(ArrayRef<Dim>(taps).drop_front(), context), /*hasBias=*/false);
+      })
       .Case<AttentionOp>([&](AttentionOp attention) {
         // Scores S x T x D and their product with v, S x T x E, each a multiply-add; the softmax counts 5 per score.
         Shape q = shapeOf(attention.getQ().getType()), v = shapeOf(attention.getV().getType());

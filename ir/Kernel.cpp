@@ -212,8 +212,8 @@ bool nn::readsThroughStrides(OpOperand &operand, const StridedView &view) {
   // Every element is addressed by itself.
   if (isa<AttentionOp>(op))
     return number < 3;
-  if (isa<MatmulOp>(op))
-    return number == 1 || (number == 0 && hasUnitStride(type, view));
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    return (number == 1 && !matmul.getTransposeLhs()) || (number < 2 && hasUnitStride(type, view));
   if (auto conv = dyn_cast<ConvOp>(op)) {
     bool isChannelsLast = orderOf(type) == ArrayRef<int64_t>(channelsLastOrder(type.getRank()));
     return number == 0 && !isDepthwise(conv) && isChannelsLast && constantOf(view.strides[1]) == 1 &&
@@ -288,6 +288,22 @@ bool nn::readsRowMajor(ConvOp conv) {
   int64_t channels = conv.inputType().getDimSize(1);
   return conv.getGroups() == 1 && conv.spatialRank() <= 2 && !ShapedType::isDynamic(channels) &&
          channels < kGatheredInputChannels;
+}
+
+bool nn::multipliesTransposed(MatmulOp matmul) {
+  auto lhs = cast<RankedTensorType>(matmul.getLhs().getType()), rhs = cast<RankedTensorType>(matmul.getRhs().getType());
+  auto result = cast<RankedTensorType>(matmul.getResult().getType());
+  int64_t rank = result.getRank();
+  auto batchOf = [&](RankedTensorType type) { return Shape(ArrayRef<Dim>(shapeOf(type)).drop_back(2)); };
+  Type element = lhs.getElementType();
+  return matmul.getTransposeLhs() && !matmul.getTransposeRhs() && !matmul.getBias() && (element.isF32() || element.isF64()) &&
+         lhs.getRank() == rank && rhs.getRank() == rank && batchOf(lhs) == batchOf(result) && batchOf(rhs) == batchOf(result) &&
+         !result.isDynamicDim(rank - 2) && !result.isDynamicDim(rank - 1);
+}
+
+bool nn::multipliesTransposed(ConvWeightGradientOp gradient) {
+  Type element = cast<RankedTensorType>(gradient.getResult().getType()).getElementType();
+  return element.isF32() || element.isF64();
 }
 
 FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {

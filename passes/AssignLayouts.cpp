@@ -45,6 +45,15 @@ Layouts spatialLayouts(Operation *op) {
   return layouts;
 }
 
+/// The gradient of a weight from channels-last images, or a row-major input of few channels, which its kernel gathers as the
+/// convolution does; the result is a weight.
+Layouts weightGradientLayouts(nn::ConvWeightGradientOp op) {
+  RankedTensorType x = tensorTypeOf(op.getX());
+  SmallVector<int64_t> order = nn::channelsLastOrder(x.getRank());
+  bool staysRowMajor = nn::isRowMajor(x) && x.getDimSize(1) < nn::kGatheredInputChannels;
+  return {{staysRowMajor ? SmallVector<int64_t>() : order, order}, {SmallVector<int64_t>()}};
+}
+
 /// The order of the first operand that has the result's shape and is not row-major goes for the result and for every other
 /// operand of that shape. Operands that broadcast are read through their strides and stay.
 Layouts elementwiseLayouts(Operation *op) {
@@ -89,6 +98,7 @@ Layouts layoutsOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Layouts>(op)
       .Case<nn::ConvOp, nn::ConvTransposeOp, nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveAvgPoolOp,
             nn::AdaptiveMaxPoolOp, nn::ResizeOp>([](Operation *op) { return spatialLayouts(op); })
+      .Case<nn::ConvWeightGradientOp>([](auto op) { return weightGradientLayouts(op); })
       .Case<nn::ElementwiseOpInterface>([](Operation *op) { return elementwiseLayouts(op); })
       .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::ResizeGradientOp, nn::GroupNormOp, nn::InstanceNormOp>(
           [](Operation *op) { return followingLayouts(op); })

@@ -1,8 +1,9 @@
 // Rewrites ops that no kernel implements as they are into ops that have one. A recurrent layer becomes one matrix product over all
 // time steps, where the time goes, and nn.recurrence, the part that must run step by step; a transposed left operand becomes a
-// transpose. Runs early: the products take part in packing and fusion like any other.
+// transpose, where no kernel reads it down its columns. Runs early: the products take part in packing and fusion like any other.
 
 #include "passes/Passes.h"
+#include "ir/Kernel.h"
 #include "ir/TensorBuilder.h"
 
 namespace nncc::passes {
@@ -119,8 +120,13 @@ void decomposeWeightGradient(nn::ConvWeightGradientOp op) {
 }
 
 struct DecomposeOpsPass : passes::impl::DecomposeOpsBase<DecomposeOpsPass> {
+  using DecomposeOpsBase::DecomposeOpsBase;
+
   void runOnOperation() override {
-    getOperation().walk([&](nn::ConvWeightGradientOp op) { decomposeWeightGradient(op); });
+    getOperation().walk([&](nn::ConvWeightGradientOp op) {
+      if (!multipliesTransposed || !nn::multipliesTransposed(op))
+        decomposeWeightGradient(op);
+    });
     getOperation().walk([&](Operation *op) {
       if (auto rnn = dyn_cast<nn::RnnOp>(op))
         decomposeRecurrent(rnn, rnn.getActivation() == nn::RnnActivation::Tanh ? nn::RecurrentCell::RnnTanh
@@ -129,7 +135,8 @@ struct DecomposeOpsPass : passes::impl::DecomposeOpsBase<DecomposeOpsPass> {
         decomposeRecurrent(lstm, nn::RecurrentCell::Lstm, lstm.getC0());
       else if (auto gru = dyn_cast<nn::GruOp>(op))
         decomposeRecurrent(gru, gru.getResetBefore() ? nn::RecurrentCell::GruResetBefore : nn::RecurrentCell::Gru);
-      else if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && matmul.getTransposeLhs())
+      else if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && matmul.getTransposeLhs() &&
+                                                     !(multipliesTransposed && nn::multipliesTransposed(matmul)))
         transposeLhs(matmul);
     });
   }

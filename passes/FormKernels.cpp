@@ -49,7 +49,11 @@ bool isOnDemand(Operation *op) { return isa<nn::ElementwiseOpInterface, nn::Move
 /// `op` reads no element of its operands more than once, so a producer that is computed on demand runs as often as before.
 bool readsElementsOnce(Operation *op) { return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp, nn::ResizeGradientOp>(op); }
 
-bool isContraction(Operation *op) { return isa_and_present<nn::ConvOp, nn::MatmulOp>(op); }
+/// A product that reads its left operand down its columns has a kernel of another kind, without an epilogue.
+bool isContraction(Operation *op) {
+  auto matmul = dyn_cast_if_present<nn::MatmulOp>(op);
+  return isa_and_present<nn::ConvOp>(op) || (matmul && !matmul.getTransposeLhs());
+}
 
 /// Anchors besides contractions whose kernels evaluate elementwise ops on a result before they store it, at any index.
 bool takesEpilogue(Operation *anchor) {

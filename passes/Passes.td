@@ -59,8 +59,13 @@ def DecomposeOps : Pass<"decompose-ops", "::mlir::func::FuncOp"> {
   let summary = "Rewrite ops that no kernel implements into ops that have one";
   let description = [{
     nn.rnn, nn.lstm and nn.gru become one nn.matmul for the inputs of all time steps and an nn.recurrence; an nn.matmul with
-    `transpose_lhs` gets an nn.transpose.
+    `transpose_lhs` gets an nn.transpose, and nn.conv_weight_gradient becomes matrix products. With `multiplies-transposed` those
+    that the CPU's kernels compute as they are stay.
   }];
+  let options = [
+    Option<"multipliesTransposed", "multiplies-transposed", "bool", "false",
+           "Kernels contract the rows of a left operand">
+  ];
 }
 
 def LowerConvTranspose : Pass<"lower-conv-transpose", "::mlir::func::FuncOp"> {

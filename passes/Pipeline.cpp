@@ -26,7 +26,9 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   // Behind batch norms, which scale a kernel as it is; before all that treats convolutions.
   pm.addNestedPass<func::FuncOp>(createLowerConvTranspose());
   // Leaves matrix products that take part in all that follows.
-  pm.addNestedPass<func::FuncOp>(createDecomposeOps());
+  DecomposeOpsOptions decomposition;
+  decomposition.multipliesTransposed = sizes.multipliesTransposed;
+  pm.addNestedPass<func::FuncOp>(createDecomposeOps(decomposition));
 
   // Layouts before packing and fusion, which both depend on the memory order of what flows between ops.
   pm.addNestedPass<func::FuncOp>(createAssignLayouts());
@@ -67,5 +69,5 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 void passes::registerPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "nncc-cpu-pipeline", "From nn ops to kernels for the CPU",
-      [](OpPassManager &pm, const PipelineOptions &options) { buildPipeline(pm, {options.columns, options.lanes}); });
+      [](OpPassManager &pm, const PipelineOptions &options) { buildPipeline(pm, {options.columns, options.lanes, true}); });
 }

@@ -9,6 +9,8 @@ namespace nncc::passes {
 struct Packing {
   int64_t columns = 16; ///< of the widest weight panel, in f32
   int64_t lanes = 8;    ///< f32 elements of a vector
+  /// Kernels read a left operand down its columns (nn::multipliesTransposed), so that gradients of weights need no transposes.
+  bool multipliesTransposed = true;
 };
 
 /// From logical, row-major nn ops to @prepare and @infer made of kernels and views.

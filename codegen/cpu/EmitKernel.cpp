@@ -20,7 +20,11 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
         return nn::isDepthwise(conv) ? emitDepthwiseConv(builder, kernel, symbol)
                                      : emitConv(builder, kernel, symbol);
       })
-      .Case<nn::MatmulOp>([&](auto) { return emitMatmul(builder, kernel, symbol); })
+      .Case<nn::MatmulOp>([&](nn::MatmulOp matmul) {
+        return matmul.getTransposeLhs() ? emitTransposedMatmul(builder, kernel, symbol)
+                                        : emitMatmul(builder, kernel, symbol);
+      })
+      .Case<nn::ConvWeightGradientOp>([&](auto) { return emitConvWeightGradient(builder, kernel, symbol); })
       .Case<nn::ConvTransposeOp>([&](auto) { return emitConvTranspose(builder, kernel, symbol); })
       .Case<nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>(
           [&](auto) { return emitPool(builder, kernel, symbol); })

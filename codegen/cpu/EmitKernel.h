@@ -22,6 +22,8 @@ llvm::FailureOr<EmittedKernel> emitKernel(nn::KernelOp kernel, llvm::StringRef s
 llvm::FailureOr<EmittedKernel> emitConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitTransposedMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+llvm::FailureOr<EmittedKernel> emitConvWeightGradient(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitElementwise(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitPool(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitReduction(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);

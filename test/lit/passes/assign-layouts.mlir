@@ -69,4 +69,16 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
     %3 = nn.reduce_mean %2 {axes = array<i64: 2, 3>} : tensor<2x32x6x4xf32> -> tensor<2x32xf32>
     return %3 : tensor<2x32xf32>
   }
+
+  // The gradient of a weight reads what the convolution read, as it read it, and is a weight.
+  // CHECK-LABEL: func.func @weight_gradient
+  // CHECK-SAME: (%[[X:.*]]: tensor<2x3x8x8xf32>, %[[G:.*]]: tensor<2x16x8x8xf32>)
+  // CHECK: %[[L:.*]] = nn.reorder %[[G]] : tensor<2x16x8x8xf32> to tensor<2x16x8x8xf32, #[[LAST]]>
+  // CHECK: nn.conv_weight_gradient %[[X]], %[[L]] {{.*}} -> tensor<16x3x3x3xf32>
+  func.func @weight_gradient(%x: tensor<2x3x8x8xf32>, %g: tensor<2x16x8x8xf32>) -> tensor<16x3x3x3xf32> {
+    %dw = nn.conv_weight_gradient %x, %g {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+                                          pads_end = array<i64: 1, 1>, groups = 1 : i64}
+      : (tensor<2x3x8x8xf32>, tensor<2x16x8x8xf32>) -> tensor<16x3x3x3xf32>
+    return %dw : tensor<16x3x3x3xf32>
+  }
 }

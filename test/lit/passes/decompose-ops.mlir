@@ -1,5 +1,6 @@
 // Recurrent layers become one product for all steps and the recurrence; a transposed left operand becomes a transpose.
 // RUN: nncc-opt %s --decompose-ops | FileCheck %s
+// RUN: nncc-opt %s --decompose-ops=multiplies-transposed | FileCheck %s --check-prefix=CPU
 
 // CHECK-LABEL: func.func @rnn
 // CHECK-SAME: (%[[X:.*]]: tensor<2x5x8xf32>, %[[WI:.*]]: tensor<16x8xf32>, %[[WH:.*]]: tensor<16x16xf32>, %[[B:.*]]: tensor<16xf32>)
@@ -50,7 +51,25 @@ func.func @transposed(%x: tensor<2x8x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x4x
 // CHECK-COUNT-4: nn.matmul
 // CHECK: nn.concat
 // CHECK-NOT: nn.conv_weight_gradient
+// CPU-LABEL: func.func @conv_weight_gradient
+// CPU-NEXT: nn.conv_weight_gradient
 func.func @conv_weight_gradient(%x: tensor<2x3x8x8xf32>, %g: tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32> {
   %dw = nn.conv_weight_gradient %x, %g {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<2x3x8x8xf32>, tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32>
   return %dw : tensor<16x3x2x2xf32>
+}
+
+// The CPU reads both operands down their columns, where each matrix has its own partner.
+// CHECK-LABEL: func.func @column_by_column
+// CHECK: nn.transpose
+// CPU-LABEL: func.func @column_by_column
+// CPU-NEXT: nn.matmul %{{.*}}, %{{.*}} {transpose_lhs}
+// CPU-LABEL: func.func @shared_right
+// CPU: nn.transpose
+func.func @column_by_column(%x: tensor<2x8x4xf32>, %w: tensor<2x8x3xf32>) -> tensor<2x4x3xf32> {
+  %0 = nn.matmul %x, %w {transpose_lhs} : (tensor<2x8x4xf32>, tensor<2x8x3xf32>) -> tensor<2x4x3xf32>
+  return %0 : tensor<2x4x3xf32>
+}
+func.func @shared_right(%x: tensor<2x8x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x4x3xf32> {
+  %0 = nn.matmul %x, %w {transpose_lhs} : (tensor<2x8x4xf32>, tensor<8x3xf32>) -> tensor<2x4x3xf32>
+  return %0 : tensor<2x4x3xf32>
 }
