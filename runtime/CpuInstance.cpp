@@ -175,6 +175,9 @@ Result<void> CpuInstance::run(const EntryPoint &entry, const RunArguments &argum
       bases[id] = static_cast<std::byte *>(outputs[i].data);
 
   argPointers.resize(bound.args.size());
+  // What an earlier run left there would hide that it is made again.
+  if (checksFinite)
+    std::fill_n(*memory, bound.memory.arenaBytes, std::byte(0));
   FiniteCheck check(p, bound, [&](uint32_t id, int64_t offsetBytes, std::span<std::byte> to) -> Result<void> {
     std::copy_n(bases[id] + offsetBytes, to.size(), to.data());
     return {};

@@ -443,6 +443,10 @@ Result<void> CudaInstance::runWith(const EntryPoint &entry, const RunArguments &
   auto workspace = findWorkspace(**bound, arguments.workspace);
   if (!workspace)
     return workspace.error();
+  // What an earlier run left there would hide that it is made again.
+  if (checksFinite && (*bound)->memory.arenaBytes > 0)
+    if (CUresult code = driver().cuMemsetD8Async(*workspace, 0, static_cast<size_t>((*bound)->memory.arenaBytes), stream.get()))
+      return device->failure(code, "cuMemsetD8Async", "cannot clear the workspace");
   bases = fixedBases;
   for (size_t id = 0; id < bases.size(); ++id)
     if (int64_t offset = (*bound)->memory.arenaOffsetsBytes[id]; offset >= 0)

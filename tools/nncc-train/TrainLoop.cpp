@@ -307,7 +307,7 @@ Error TrainLoop::findNonFinite(const std::vector<double> &results) {
   size_t which = static_cast<size_t>(std::find_if(results.begin(), results.end(), [](double value) { return !std::isfinite(value); }) -
                                      results.begin());
   std::string text = fmt::format("step {} (epoch {}, batch {}): '{}' is {}", bad, position.epoch + 1, position.batch + 1, names[which],
-                                 results[which]);
+                                 std::isnan(results[which]) ? "NaN" : "infinite");
   journal->say(fmt::format("{}; repeating {} steps to find where that began", text, bad - safeSteps));
   auto loader = training->load(safePosition, epochs);
   auto restored = model->restore(safe);
