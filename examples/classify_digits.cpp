@@ -4,6 +4,7 @@
 //     nncc examples/lenet.nn --weights examples/lenet.safetensors -o lenet.so
 //     classify_digits lenet.so test/data/mnist
 //
+// A third argument is a safetensors file with other weights for the same model, such as nncc-train writes.
 // It draws one digit of each class with the model's answer, and counts how many of all digits are
 // right.
 #include "nncc/nncc.hpp"
@@ -85,8 +86,8 @@ void draw(std::span<const size_t> which, const float *images, std::span<const fl
 } // namespace
 
 int main(int argc, char **argv) try {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: classify_digits MODEL.so FOLDER\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: classify_digits MODEL.so FOLDER [WEIGHTS.safetensors]\n");
     return 2;
   }
   std::string folder = argv[2];
@@ -99,7 +100,9 @@ int main(int argc, char **argv) try {
                  [](uint8_t pixel) { return float(pixel) / 255; });
 
   // All digits in one call: the batch is whatever the input holds.
-  nncc::Instance model = nncc::Model::load(argv[1]).createInstance();
+  nncc::ModelOptions options;
+  options.weights = argc == 4 ? argv[3] : "";
+  nncc::Instance model = nncc::Model::load(argv[1], options).createInstance();
   auto count = static_cast<int64_t>(labels.size());
   std::vector<nncc::Tensor> results =
       model.run({nncc::Tensor::borrow(images.data(), {count, 1, kSide, kSide})});

@@ -38,6 +38,21 @@ class SharedObject(harness.TestCase):
         printed = self.succeeds(binary, self.lenet()).stdout
         self.assertRegex(printed, r"output logits: f32\[N, 10\]\n( +-?[0-9.e+-]+){10}\n")
 
+    def testCProgramThatTrains(self):
+        """As much with train_model.c, which says after each epoch how many of the digits that it held back are right."""
+        os.makedirs(self.path("include/nncc"))
+        for header in ("nncc.h", "dlpack.h"):
+            shutil.copy(os.path.join(harness.ROOT, "runtime", "include", "nncc", header), self.path("include/nncc"))
+        self.succeeds(os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", self.path("include"),
+                      os.path.join(harness.EXAMPLES, "train_model.c"), "-o", self.path("train"), "-ldl", "-lz")
+        model = self.compile(os.path.join(harness.EXAMPLES, "lenet.nn"), None, "--train")
+        printed = self.succeeds(self.path("train"), model, os.path.join(harness.DATA, "mnist", "digits1k"), self.path("state")).stdout
+        right = [float(share) for share in re.findall(r"held back: loss [0-9.]+, ([0-9.]+)% right\n", printed)]
+        self.assertEqual(len(right), 8, printed)
+        self.assertGreater(right[-1], 85, printed)
+        _, tensors = harness.readSafetensors(self.path("state"))
+        self.assertIn("train.exp_avg.conv1.weight", tensors)
+
     def testNothingIsLeftBehindWhenTheOutputCannotBeWritten(self):
         model = os.path.join(harness.EXAMPLES, "lenet.nn")
         result = harness.run(harness.program("nncc"), model, "-o", self.path("no/such/folder/lenet.so"))
