@@ -48,6 +48,7 @@ extern const Format kNpzFormat;
 extern const Format kSafetensorsFormat;
 extern const Format kCsvFormat;
 extern const Format kImageFolderFormat;
+extern const Format kTextFormat;
 
 /// Whether a name says that it belongs to a split; both false: it says nothing.
 bool namesSplit(std::string_view name, Split split);

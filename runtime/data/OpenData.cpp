@@ -18,6 +18,7 @@ using namespace nncc::data;
 static const Format *const kFormats[] = {
     &kMnistFormat, &kCifar10Format,     &kCifar100Format, &kNpyFormat,
     &kNpzFormat,   &kSafetensorsFormat, &kCsvFormat,      &kImageFolderFormat,
+    &kTextFormat,
 };
 static constexpr const char *kRangeOption = "range";
 
