@@ -399,7 +399,10 @@ void Contraction::writeMultiply() {
   code.line("const bool has_next = k0 + kBlockDepth < " + end + ";");
   code.line("if (has_next)");
   code.line("  fetch(k0 + kBlockDepth);");
-  code.line("#pragma unroll");
+  // A product of one slice has no loop around this one, and ptxas would move the reads of all depths to its beginning: more registers
+  // than there are.
+  bool isOneSlice = nn::constantOf(depth) && *nn::constantOf(depth) <= tile.depth;
+  code.line(isOneSlice ? "#pragma unroll 4" : "#pragma unroll");
   code.open("for (int k = 0; k < kBlockDepth; ++k)");
   code.line(sumType() + " left[kRows], right[kColumns];");
   code.line("#pragma unroll");
