@@ -33,6 +33,7 @@ struct ApplyTrainingModePass : passes::impl::ApplyTrainingModeBase<ApplyTraining
     SmallVector<nn::BatchNormOp> norms(step.getOps<nn::BatchNormOp>());
     for (nn::BatchNormOp norm : norms)
       useBatchStatistics(norm, state);
+    step.walk([](nn::GetParameterOp get) { get->removeAttr(kFrozenAttr); });
     for (auto &[name, value] : running)
       state.write(name.getValue(), value);
     SmallVector<nn::DropoutOp> dropouts(step.getOps<nn::DropoutOp>());
@@ -45,7 +46,7 @@ private:
   void useBatchStatistics(nn::BatchNormOp norm, TrainState &state) {
     auto mean = norm.getMean().getDefiningOp<nn::GetParameterOp>();
     auto variance = norm.getVariance().getDefiningOp<nn::GetParameterOp>();
-    if (!mean || !variance)
+    if (!mean || !variance || mean->hasAttr(kFrozenAttr) || variance->hasAttr(kFrozenAttr))
       return;
     OpBuilder builder(norm);
     TensorBuilder b(builder, norm.getLoc());

@@ -98,7 +98,10 @@ LogicalResult TrainStepBuilder::chooseParameters() {
   };
   for (auto &[name, get] : mergeParameterReads(step.getBody().front())) {
     Type element = tensorTypeOf(get.getResult()).getElementType();
-    if (!isa<FloatType>(element) || isStatistic(get.getResult()) || matches(*frozen, name))
+    bool isFrozen = matches(*frozen, name);
+    if (isFrozen && isStatistic(get.getResult()))
+      get->setAttr(kFrozenAttr, builder.getUnitAttr());
+    if (!isa<FloatType>(element) || isStatistic(get.getResult()) || isFrozen)
       continue;
     if (!element.isF32() && !element.isF64())
       return get.emitError() << "parameter '" << name.getValue() << "' has elements of type " << element

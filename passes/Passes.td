@@ -36,7 +36,8 @@ def ApplyTrainingMode : Pass<"apply-training-mode", "::mlir::ModuleOp"> {
   let summary = "Give batch norms and dropouts of @train_step the meaning that they have in training";
   let description = [{
     A batch norm whose mean and variance are parameters takes those of the batch instead, and @train_step gets the running ones as
-    states, which move towards the batch's by `momentum`, the variance as the unbiased one. Dropout zeroes elements by nn.random_uniform,
+    states, which move towards the batch's by `momentum`, the variance as the unbiased one; where the train section freezes these parameters, the norm stays as inference has
+    it. Dropout zeroes elements by nn.random_uniform,
     a function of the states `train.seed` and `train.step`, of the dropout's number and of the element's, and scales the others.
   }];
 }

@@ -14,6 +14,9 @@ inline constexpr llvm::StringLiteral kLearningRateState = "train.lr";           
 inline constexpr llvm::StringLiteral kEpochsState = "train.epochs";               ///< f64: of the whole training
 inline constexpr llvm::StringLiteral kStepsPerEpochState = "train.steps_per_epoch"; ///< f64
 
+/// On an nn.get_parameter of @train_step, between the passes that build it: a running statistic that the train section freezes.
+inline constexpr llvm::StringLiteral kFrozenAttr = "nn.frozen";
+
 class TrainState {
 public:
   explicit TrainState(mlir::func::FuncOp step) : step(step), module(step->getParentOfType<mlir::ModuleOp>()) {}

@@ -119,6 +119,17 @@ class Training(TrainTest):
         self.assertEqual(len(re.findall(r"^epoch 1  step [12]  loss", said, re.MULTILINE)), 2, said)
 
 
+class Freezing(TrainTest):
+    def testFrozenParametersAndStatisticsKeepTheirBytes(self):
+        model = self.model(MODEL.replace("  batch = 16", '  freeze = ["bn.*"]\n  batch = 16'))
+        for steps in (1, 20):
+            self.trains(model, f"--max-steps={steps}", "--checkpoint", self.path(f"{steps}.safetensors"))
+        first, last = self.tensorsOf("1.safetensors"), self.tensorsOf("20.safetensors")
+        same = {name for name in first if first[name] == last[name]}
+        self.assertEqual({name for name in same if not name.startswith("train.")},
+                         {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"})
+
+
 class Resuming(TrainTest):
     """A training that is cut off and goes on ends in the bytes of one that ran through."""
 

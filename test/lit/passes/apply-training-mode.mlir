@@ -1,5 +1,5 @@
 // Batch statistics with their running means, and dropout.
-// RUN: nncc-opt --apply-training-mode %s | FileCheck %s
+// RUN: nncc-opt --apply-training-mode --split-input-file %s | FileCheck %s
 
 module attributes {nn.dims = [], nn.train = {seed = 7 : i64}} {
   nn.parameter @mean : tensor<2xf32>
@@ -36,5 +36,25 @@ module attributes {nn.dims = [], nn.train = {seed = 7 : i64}} {
     // CHECK: return %[[Y]], %[[NEXT]], %{{.*}}
     %1 = nn.dropout %0 {p = 0.25 : f64} : tensor<4x2xf32>
     return %1 : tensor<4x2xf32>
+  }
+}
+
+// -----
+
+// Frozen statistics: the norm of inference, and nothing that changes.
+module attributes {nn.dims = []} {
+  nn.parameter @mean : tensor<2xf32>
+  nn.parameter @variance : tensor<2xf32>
+  // CHECK-LABEL: func.func @train_step
+  // CHECK-NOT: nn.state
+  func.func @train_step(%x: tensor<4x2xf32>, %scale: tensor<2xf32>, %bias: tensor<2xf32>) -> tensor<4x2xf32> {
+    // CHECK: %[[M:.*]] = nn.get_parameter @mean : tensor<2xf32>
+    // CHECK: %[[V:.*]] = nn.get_parameter @variance : tensor<2xf32>
+    %mean = nn.get_parameter @mean {nn.frozen} : tensor<2xf32>
+    %variance = nn.get_parameter @variance {nn.frozen} : tensor<2xf32>
+    // CHECK: %[[Y:.*]] = nn.batch_norm %arg0, %arg1, %arg2, %[[M]], %[[V]] : (
+    // CHECK: return %[[Y]] : tensor<4x2xf32>
+    %0 = nn.batch_norm %x, %scale, %bias, %mean, %variance : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+    return %0 : tensor<4x2xf32>
   }
 }
