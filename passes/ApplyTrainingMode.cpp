@@ -38,7 +38,7 @@ struct ApplyTrainingModePass : passes::impl::ApplyTrainingModeBase<ApplyTraining
       state.write(name.getValue(), value);
     SmallVector<nn::DropoutOp> dropouts(step.getOps<nn::DropoutOp>());
     for (auto [number, dropout] : llvm::enumerate(dropouts))
-      drop(dropout, number, state, seed ? static_cast<double>(seed.getInt()) : 0.0);
+      drop(dropout, number, state, train, seed ? static_cast<double>(seed.getInt()) : 0.0);
   }
 
 private:
@@ -82,14 +82,14 @@ private:
     norm.setBatchStatistics(true);
   }
 
-  void drop(nn::DropoutOp dropout, size_t number, TrainState &state, double seed) {
+  void drop(nn::DropoutOp dropout, size_t number, TrainState &state, DictionaryAttr train, double seed) {
     double p = dropout.getP().convertToDouble();
     OpBuilder builder(dropout);
     TensorBuilder b(builder, dropout.getLoc());
     Value x = dropout.getX();
     Type index = b.getI64Type();
     Value element = b.create<nn::IotaOp>(b.typeOf(x).clone(index));
-    Value seedValue = state.readNumber(kSeedState, index, seed), step = state.readNumber(kStepState, index);
+    Value seedValue = state.readNumber(kSeedState, index, seed), step = readCallCount(builder, dropout.getLoc(), state, train);
     Value random = b.create<nn::RandomUniformOp>(element, seedValue, step, b.getI64IntegerAttr(number));
     Value isKept = b.create<nn::GreaterEqualOp>(random, b.scalar(random, p));
     Value factor = b.create<nn::WhereOp>(isKept, b.scalar(x, p < 1.0 ? 1.0 / (1.0 - p) : 0.0), b.scalar(x, 0.0));

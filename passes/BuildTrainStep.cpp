@@ -46,6 +46,7 @@ private:
   /// Patterns of `setting`, such as freeze; each has to match a parameter.
   FailureOr<SmallVector<llvm::GlobPattern>> patternsOf(DictionaryAttr from, StringRef setting);
   LogicalResult chooseParameters();
+  LogicalResult accumulate(TensorBuilder &b, MutableArrayRef<Value> gradients);
   void addGroup(bool decays, ArrayRef<nn::GetParameterOp> members);
   Value flattened(TensorBuilder &b, Value x) {
     return b.reshape(x, RankedTensorType::get({tensorTypeOf(x).getNumElements()}, tensorTypeOf(x).getElementType()));
@@ -142,6 +143,31 @@ void TrainStepBuilder::addGroup(bool decays, ArrayRef<nn::GetParameterOp> given)
   }
 }
 
+/// Where several batches make an update: adds the gradients to those of the batches before, leaves the mean of all, and lets the last
+/// of them alone change what is written from here on.
+LogicalResult TrainStepBuilder::accumulate(TensorBuilder &b, MutableArrayRef<Value> gradients) {
+  int64_t batches = batchesPerUpdate(settings);
+  if (batches < 1)
+    return step.emitError() << "accumulate = " << batches << ": expected the number of batches that make an update, at least 1";
+  if (batches == 1)
+    return success();
+  Value done = state.readNumber(kMicroStepState, b.getI64Type());
+  auto number = [&](int64_t value) -> Value {
+    return nn::ConstantOp::create(b, DenseElementsAttr::get(tensorTypeOf(done), b.getI64IntegerAttr(value).getValue()));
+  };
+  Value next = b.add(done, number(1));
+  Value isLast = b.create<nn::GreaterEqualOp>(next, number(batches));
+  state.write(kMicroStepState, b.create<nn::WhereOp>(isLast, number(0), next));
+  for (auto [group, gradient] : llvm::zip(groups, gradients)) {
+    std::string name = "train.accumulated_gradient" + group.parameters.suffix;
+    Value sum = b.add(state.readLike(name, group.parameters.state), gradient);
+    state.write(name, b.create<nn::WhereOp>(isLast, b.scalar(sum, 0.0), sum));
+    gradient = b.mul(sum, 1.0 / static_cast<double>(batches));
+  }
+  state.writeOnlyIf(isLast);
+  return success();
+}
+
 LogicalResult TrainStepBuilder::build() {
   if (failed(chooseParameters()))
     return failure();
@@ -181,6 +207,8 @@ LogicalResult TrainStepBuilder::build() {
       parts.push_back(flattened(b, gradient.getGradients()[next++]));
     flat.push_back(parts.size() == 1 ? parts[0] : b.create<nn::ConcatOp>(ValueRange(parts), 0));
   }
+  if (failed(accumulate(b, flat)))
+    return failure();
   if (auto clip = settings.getAs<DictionaryAttr>("clip"))
     clipGradients(builder, loc, clip, flat);
   Value rate = buildLearningRate(builder, loc, state, settings);

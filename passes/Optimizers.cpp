@@ -47,7 +47,7 @@ Value passes::buildLearningRate(OpBuilder &builder, Location loc, TrainState &st
     return rate;
   auto epochsSetting = settings.getAs<IntegerAttr>("epochs");
   double epochs = epochsSetting ? static_cast<double>(epochsSetting.getInt()) : 1.0;
-  Value step = n.cast(state.readNumber(kStepState, b.getI64Type()), real);
+  Value step = n.cast(readCallCount(builder, loc, state, settings), real);
   Value perEpoch = state.readNumber(kStepsPerEpochState, real, 1.0);
   Value epoch = b.div(step, perEpoch);
   double warmup = numberIn(schedule, "warmup_epochs");

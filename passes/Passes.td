@@ -28,7 +28,9 @@ def BuildTrainStep : Pass<"build-train-step", "::mlir::ModuleOp"> {
     The parameters that train lie one behind the other in the state `train.parameters`, a group for those with and one for those
     without weight decay, so that one kernel updates all of a group. The gradients are concatenated alike; clipping, optimizer and
     schedule (the module's attribute `nn.train`) are computed on them with PyTorch's formulas. The states `train.step`, `train.lr`,
-    `train.epochs` and `train.steps_per_epoch` are what the schedule reads; the caller may set them between steps.
+    `train.epochs` and `train.steps_per_epoch` are what the schedule reads; the caller may set them between steps. With `accumulate = K`
+    the mean of the gradients of K batches makes an update: `train.accumulated_gradient` is their sum so far, `train.micro_step` counts
+    them, and all other states change with the last alone.
   }];
 }
 

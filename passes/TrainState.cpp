@@ -1,6 +1,7 @@
 // Arguments, results and declarations of states; see TrainState.h.
 
 #include "passes/TrainState.h"
+#include "ir/TensorBuilder.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -54,10 +55,30 @@ Value TrainState::readLike(StringRef name, StringRef parameters, double init) {
 }
 
 void TrainState::write(StringRef name, Value value) {
+  if (isWritten) {
+    OpBuilder at(step.getBody().front().getTerminator());
+    value = nn::TensorBuilder(at, step.getLoc()).create<nn::WhereOp>(isWritten, value, argument(name, cast<RankedTensorType>(value.getType())));
+  }
   Builder builder(step.getContext());
   auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(nn::NNDialect::kStateAttr, builder.getStringAttr(name)));
   [[maybe_unused]] LogicalResult inserted = step.insertResult(step.getNumResults(), value.getType(), attributes);
   assert(succeeded(inserted) && "a function type takes results");
   auto exit = cast<func::ReturnOp>(step.getBody().front().getTerminator());
   exit.getOperandsMutable().append(value);
+}
+
+int64_t passes::batchesPerUpdate(DictionaryAttr settings) {
+  auto accumulate = settings ? settings.getAs<IntegerAttr>("accumulate") : IntegerAttr();
+  return accumulate ? accumulate.getInt() : 1;
+}
+
+Value passes::readCallCount(OpBuilder &builder, Location loc, TrainState &state, DictionaryAttr settings) {
+  nn::TensorBuilder b(builder, loc);
+  Value updates = state.readNumber(kStepState, b.getI64Type());
+  int64_t batches = batchesPerUpdate(settings);
+  if (batches == 1)
+    return updates;
+  auto scalar = cast<RankedTensorType>(updates.getType());
+  Value factor = nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(scalar, b.getI64IntegerAttr(batches).getValue()));
+  return b.add(b.mul(updates, factor), state.readNumber(kMicroStepState, b.getI64Type()));
 }

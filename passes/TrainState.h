@@ -9,6 +9,8 @@ namespace nncc::passes {
 
 /// States that several passes know.
 inline constexpr llvm::StringLiteral kStepState = "train.step";                   ///< i64: steps done
+/// i64: batches since the last update, where several make one.
+inline constexpr llvm::StringLiteral kMicroStepState = "train.micro_step";
 inline constexpr llvm::StringLiteral kSeedState = "train.seed";                   ///< i64
 inline constexpr llvm::StringLiteral kLearningRateState = "train.lr";             ///< f64: before the schedule
 inline constexpr llvm::StringLiteral kEpochsState = "train.epochs";               ///< f64: of the whole training
@@ -35,6 +37,9 @@ public:
   /// A parameter that the step changes by itself.
   mlir::Value readParameter(mlir::StringAttr name, mlir::RankedTensorType type) { return argument(name.getValue(), type); }
 
+  /// From here on write() leaves states as they are unless `condition`, a bool[], holds.
+  void writeOnlyIf(mlir::Value condition) { isWritten = condition; }
+
   /// The value of a state at the end of the step, which its caller has read.
   void write(llvm::StringRef name, mlir::Value value);
 
@@ -44,6 +49,12 @@ private:
 
   mlir::func::FuncOp step;
   mlir::ModuleOp module;
+  mlir::Value isWritten; ///< null: always
 };
+
+/// Calls of @train_step so far, as a number i64[]: those that made no update count too. `settings` is the module's `nn.train`, or null.
+mlir::Value readCallCount(mlir::OpBuilder &builder, mlir::Location loc, TrainState &state, mlir::DictionaryAttr settings);
+/// How many batches make an update.
+int64_t batchesPerUpdate(mlir::DictionaryAttr settings);
 
 } // namespace nncc::passes

@@ -54,6 +54,8 @@ const std::vector<TrainSetting> &trainSettings() {
       {"schedule", "schedule", "", "how the learning rate changes; constant when absent"},
       {"clip", "clip", "", "limit on gradients; none when absent"},
       {"batch", "", "int", "samples a step; 32 when absent"},
+      {"accumulate", "", "int",
+       "batches whose gradients make one update, as their mean; 1 when absent"},
       {"epochs", "", "int", "passes over the data; 1 when absent"},
       {"seed", "", "int", "of initial parameters, shuffling and dropout; 0 when absent"},
       {"freeze", "", "strings", "paths of parameters that stay as they are, `*` for any text"},

@@ -130,6 +130,62 @@ class Freezing(TrainTest):
                          {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"})
 
 
+class Accumulating(TrainTest):
+    """Four batches of four, whose mean gradient makes an update, are one batch of sixteen."""
+
+    TEXT = """nn 1
+dim N = 1..64
+model Mlp(image: f32[N, 1, 28, 28]) {
+  return logits = linear(relu(linear(flatten(image), 12) as one), 10) as two
+}
+train {
+  target label: i64[N]
+  loss = cross_entropy(logits, label)
+  optimizer = adam(lr = 1e-3, weight_decay = 0.01)
+  schedule = cosine(warmup_epochs = 0.5)
+  clip = global_norm(1.0)
+  epochs = 2
+}
+"""
+
+    def testAsOneLargeBatch(self):
+        whole = self.model(self.TEXT.replace("  schedule = cosine(warmup_epochs = 0.5)\n", ""), "whole")
+        split = self.model(self.TEXT.replace("  schedule = cosine(warmup_epochs = 0.5)\n", "").replace("  epochs", "  accumulate = 4\n  epochs"),
+                           "split")
+        self.trains(whole, "--in-order", "--batch=16", "--max-steps=12", "--checkpoint", self.path("whole.safetensors"))
+        self.trains(split, "--in-order", "--batch=4", "--max-steps=48", "--checkpoint", self.path("split.safetensors"))
+        _, expected = harness.readSafetensors(self.path("whole.safetensors"))
+        _, found = harness.readSafetensors(self.path("split.safetensors"))
+        self.assertEqual(list(found["train.step"].values()), [12])
+        for name, tensor in expected.items():
+            if name.startswith("train.exp") or not name.startswith("train."):
+                largest = max(map(abs, tensor.values()))
+                worst = max(abs(a - b) for a, b in zip(tensor.values(), found[name].values()))
+                self.assertLessEqual(worst, 2e-5 * largest, name)
+
+    def testNothingChangesBeforeTheLast(self):
+        model = self.model(self.TEXT.replace("  epochs", "  accumulate = 4\n  epochs"))
+        for steps in (4, 7):
+            self.trains(model, "--batch=4", f"--max-steps={steps}", "--checkpoint", self.path(f"{steps}.safetensors"))
+        first, last = self.tensorsOf("4.safetensors"), self.tensorsOf("7.safetensors")
+        changed = {name for name in first if first[name] != last[name]}
+        self.assertEqual({name for name in changed if "accumulated" not in name}, {"train.micro_step"})
+
+    def testResumes(self):
+        model = self.model(self.TEXT.replace("  epochs", "  accumulate = 3\n  epochs"))
+        self.trains(model, "--batch=4", "--checkpoint", self.path("through.safetensors"))
+        for steps in (4, 11):
+            self.trains(model, "--batch=4", "--checkpoint", self.path("cut.safetensors"), "--resume", f"--max-steps={steps}")
+        self.trains(model, "--batch=4", "--checkpoint", self.path("cut.safetensors"), "--resume")
+        self.assertEqual(self.bytesOf("cut.safetensors"), self.bytesOf("through.safetensors"))
+
+    def testLessThanOneBatch(self):
+        path = self.write("none.nn", self.TEXT.replace("  epochs", "  accumulate = 0\n  epochs"))
+        result = harness.run(harness.program("nncc"), path, "--train", "-o", self.path("none.so"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("expected the number of batches that make an update, at least 1", result.stderr)
+
+
 class Resuming(TrainTest):
     """A training that is cut off and goes on ends in the bytes of one that ran through."""
 

@@ -11,9 +11,6 @@ using namespace nncc::tools;
 
 namespace {
 
-/// Where the C interface says nothing else: the counter of steps is i64, the others are floats.
-constexpr const char *kStepState = "train.step";
-
 data::ExpectedTensor expected(const nncc_tensor_info &tensor) {
   data::ExpectedTensor result{tensor.name, *rt::fromDLDataType(tensor.dtype), {}};
   for (int32_t i = 0; i < tensor.rank; ++i)
@@ -108,13 +105,6 @@ Result<void> TrainedModel::restore(const data::Checkpoint &checkpoint) {
   return {};
 }
 
-bool TrainedModel::hasState(std::string_view name) const {
-  for (size_t i = 0; i < info().state_count; ++i)
-    if (name == info().states[i].name)
-      return true;
-  return false;
-}
-
 Result<void> TrainedModel::setNumber(const std::string &name, double value) {
   for (const data::ExpectedTensor &tensor : tensors()) {
     if (tensor.name != name)
@@ -137,17 +127,6 @@ Result<void> TrainedModel::setNumber(const std::string &name, double value) {
     return runs.setTensor(name, viewOf(number.dtype, number.shape, number.data.data()));
   }
   return {};
-}
-
-Result<int64_t> TrainedModel::stepsDone() {
-  rt::HostTensor number{DType::I64, {}, std::vector<std::byte>(sizeof(int64_t))};
-  int64_t steps = 0;
-  if (!hasState(kStepState))
-    return steps;
-  if (auto copied = runs.getTensor(kStepState, number); !copied)
-    return copied.error();
-  std::memcpy(&steps, number.data.data(), sizeof steps);
-  return steps;
 }
 
 std::string TrainedModel::identity() const {

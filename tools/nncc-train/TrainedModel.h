@@ -30,11 +30,8 @@ public:
   /// changed.
   Result<void> restore(const data::Checkpoint &checkpoint);
 
-  /// Whether there is a state of this name: which ones there are depends on optimizer and schedule.
-  bool hasState(std::string_view name) const;
-  /// Sets a state that holds one number, if there is one of this name.
+  /// Sets a state that holds one number, if there is one of this name: that depends on optimizer and schedule.
   Result<void> setNumber(const std::string &name, double value);
-  Result<int64_t> stepsDone();
 
   /// Inputs, targets and results as text: what makes a checkpoint this model's besides its tensors.
   std::string identity() const;
