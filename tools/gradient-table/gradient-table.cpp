@@ -12,9 +12,16 @@ using namespace nncc;
 static StringRef reasonWithout(StringRef op) {
   static constexpr StringRef kNoNumbers[] = {"and", "argmax", "argmin", "equal", "greater", "greater_equal", "less",
                                              "less_equal", "not", "not_equal", "or", "xor"};
-  static constexpr StringRef kStructure[] = {"constant", "get_parameter", "gradient", "insert", "kernel", "parameter", "recurrence", "reorder", "yield"};
+  static constexpr StringRef kStructure[] = {"constant", "get_parameter", "gradient", "insert",  "kernel",
+                                             "parameter", "recurrence",   "reorder",  "state", "yield"};
+  static constexpr StringRef kOfWholeNumbers[] = {"iota", "random_uniform"};
+  static constexpr StringRef kOfGradients[] = {"derivative", "linear_scan", "shift"};
   if (llvm::is_contained(kNoNumbers, op))
     return "its result is no number that varies smoothly";
+  if (llvm::is_contained(kOfWholeNumbers, op))
+    return "its result depends on whole numbers alone";
+  if (llvm::is_contained(kOfGradients, op) || op.ends_with("_gradient"))
+    return "gradients are made of it";
   if (llvm::is_contained(kStructure, op))
     return "differentiation does not meet it";
   return "no";
@@ -26,8 +33,14 @@ int main() {
   MLIRContext context(registry);
   context.loadDialect<nn::NNDialect>();
   std::vector<std::pair<std::string, bool>> ops;
-  for (RegisteredOperationName op : context.getRegisteredOperationsByDialect("nn"))
-    ops.emplace_back(op.stripDialect().str(), op.hasInterface<nn::DifferentiableOpInterface>());
+  // MLIR 22's search by dialect comes back empty here.
+  for (RegisteredOperationName op : context.getRegisteredOperations())
+    if (op.getDialectNamespace() == nn::NNDialect::getDialectNamespace())
+      ops.emplace_back(op.stripDialect().str(), op.hasInterface<nn::DifferentiableOpInterface>());
+  if (ops.empty()) {
+    llvm::errs() << "gradient-table: the nn dialect has no ops\n";
+    return 1;
+  }
   llvm::sort(ops);
   llvm::outs() << "# Gradients\n\nThe ops of the nn dialect and whether expand-gradients can differentiate them. Every rule is checked "
                   "against central differences in test/unit/driver/GradientTest.cpp.\n\n| op | gradient |\n|---|---|\n";
