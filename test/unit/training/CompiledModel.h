@@ -1,0 +1,78 @@
+// A model with its train section, compiled in this process and run through the interface that a
+// model.so gives. What the tests of training share; the object keeps alive what its instances use.
+#pragma once
+
+#include "codegen/jit/JitModel.h"
+#include "driver/CompileModel.h"
+
+#include "nncc/nncc.hpp"
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace nncc::test {
+
+enum class On : uint8_t {
+  Cpu,
+  Cuda, ///< the stand-in device
+};
+inline void PrintTo(On on, std::ostream *to) { *to << (on == On::Cpu ? "Cpu" : "Cuda"); }
+
+/// What the stand-in device examines; about fifty times slower.
+enum class Checks : uint8_t { None, EveryAccess };
+
+/// Points the environment to the stand-in device, before its first use in this process. Why there
+/// can be none on this machine, or nothing.
+std::string prepareStandInDevice(Checks checks = Checks::EveryAccess);
+
+class CompiledModel {
+public:
+  /// `text` is a model without its first line, "nn 1", which is compiled quickly; a file as users
+  /// compile it. Throws what the compiler says.
+  explicit CompiledModel(const std::string &text, On on = On::Cpu);
+  /// `train`: a train section in place of the one that ends the file.
+  static std::unique_ptr<CompiledModel> fromFile(const std::string &path, On on = On::Cpu,
+                                                 const char *train = nullptr);
+
+  /// With the weights of a safetensors file, or those that the model starts with.
+  Instance trainer(const std::string &weights = {}, int threads = 1) const;
+  Instance inferrer(const std::string &weights = {}, int threads = 1) const;
+
+  struct Parameter {
+    std::string name;
+    std::vector<int64_t> shape;
+  };
+  std::vector<Parameter> parameters() const;
+
+private:
+  CompiledModel(driver::ModelSource source, On on, unsigned optLevel);
+  Model load(const std::string &weightsPath) const;
+
+  On on;
+  std::string weights; ///< before `jit`, which points into it
+  std::unique_ptr<codegen::JitModel> jit;
+  nncc_api api{};
+};
+
+/// A parameter or state of an instance.
+template <typename T = float>
+std::vector<T> valuesOf(Instance &instance, const std::string &name, std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  std::vector<T> values(static_cast<size_t>(count));
+  Tensor to = Tensor::borrow(values.data(), std::move(shape));
+  instance.getTensor(name, to);
+  return values;
+}
+
+template <typename T>
+void setValues(Instance &instance, const std::string &name, std::vector<int64_t> shape,
+               const std::vector<T> &values) {
+  instance.setTensor(name, Tensor::borrow(values.data(), std::move(shape)));
+}
+
+} // namespace nncc::test
