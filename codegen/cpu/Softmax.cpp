@@ -41,9 +41,11 @@ FailureOr<EmittedKernel> codegen::emitSoftmax(KernelBuilder &b, nn::KernelOp ker
         },
         /*chains=*/1);
     if (logSoftmax) {
-      Value shift = arith::AddFOp::create(b, largest, math::LogOp::create(b, sum));
+      // The largest is not added to the logarithm, which would lose its digits beside a large number.
+      Value shift = math::LogOp::create(b, sum);
       row.groups().map([&](const Place &place) {
-        row.finish(place, arith::SubFOp::create(b, row.inputAgain(place), shift), {});
+        Value distance = arith::SubFOp::create(b, row.inputAgain(place), largest);
+        row.finish(place, arith::SubFOp::create(b, distance, shift), {});
       });
       return;
     }
