@@ -119,7 +119,7 @@ Result<void> Instance::loadState(const std::string &path) {
       problems.push_back("missing: '" + tensor.name + "' " + describe(tensor));
     else if (entry->dtype != tensor.dtype || entry->shape != tensor.shape)
       problems.push_back("does not fit: '" + tensor.name + "' expected " + describe(tensor) + ", found " +
-                         describeType(entry->dtypeName, entry->shape));
+                         describeType(entry->dtype ? nameOf(*entry->dtype) : entry->dtypeName, entry->shape));
   }
   for (const SafetensorsEntry &entry : image->entries())
     if (!trainable->find(entry.name) && !entry.name.starts_with(kSafetensorsPaddingPrefix))
