@@ -235,7 +235,7 @@ TEST(ElaborateError, TrainSections) {
   EXPECT_EQ(trainError(whole + "\nepoch = 3"),
             "7:1: 'epoch' is no setting, and nothing uses it; did you mean 'epochs'?; settings are "
             "loss, optimizer, schedule, clip, "
-            "batch, epochs, seed, freeze");
+            "batch, accumulate, epochs, seed, freeze");
   EXPECT_EQ(trainError("loss = cross_entropy(logits, label)\noptimizer = sgd(0.1)"),
             "4:30: unknown name 'label'");
   EXPECT_EQ(trainError("loss = crossentropy(logits, x)\noptimizer = sgd(0.1)"),
