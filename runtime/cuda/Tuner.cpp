@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
 namespace nncc::rt::cuda {
 namespace {
 
-constexpr int kRounds = 11;
+/// Turns of each candidate, as many as there is time for.
+constexpr int kLeastRounds = 3, kMostRounds = 11;
+constexpr double kSecondsPerCandidate = 0.1;
 /// A library is worth its dependency where it is faster by this factor.
 constexpr double kLeastGain = 1.03;
 
@@ -188,7 +191,10 @@ Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &give
         found ? disagreement(kernel.alternatives.front().dtype, mayRoundToTf32, *expected, *found)
               : found.error().message;
   }
-  for (int round = 0; round < kRounds; ++round)
+  using Clock = std::chrono::steady_clock;
+  auto end =
+      Clock::now() + std::chrono::duration<double>(kSecondsPerCandidate * double(attempts.size()));
+  for (int round = 0; round < kMostRounds && (round < kLeastRounds || Clock::now() < end); ++round)
     for (Attempt &attempt : attempts) {
       if (!attempt.problem.empty())
         continue;

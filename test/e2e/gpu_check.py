@@ -18,9 +18,12 @@ class GpuCheck(harness.TestCase):
         self.succeeds(sys.executable, "-B", PROGRAM, "--pack", folder, "--build", harness.BUILD, "--arch=", "--models", models)
         return folder
 
-    def check(self, folder, *arguments):
+    def check(self, folder, *arguments, **settings):
         environment = harness.deviceEnvironment()
         environment["LD_LIBRARY_PATH"] = os.path.dirname(environment["NNCC_CUDA_DRIVER"])
+        # NVIDIA's own, where this machine has them, need a GPU.
+        environment.update(NNCC_CUBLASLT="/no/such/library", NNCC_CUDNN="/no/such/library")
+        environment.update(settings)
         return harness.run(sys.executable, "-B", os.path.join(folder, "gpu-check"), *arguments, env=environment)
 
     def testChecksAndTimes(self):
@@ -40,6 +43,24 @@ class GpuCheck(harness.TestCase):
         linear, device = report["timings"][-1]["kernels"][0], report["device"]
         roofline = max(2 * 1024**3 / device["peak_f32_gflops"], 4 * (3 * 1024**2 + 1024) / device["peak_gbytes_per_s"])
         self.assertAlmostEqual(linear["roofline_ns"], roofline, delta=1e-6 * roofline)
+
+    def testComparesWithLibraries(self):
+        folder = self.pack("cnn_infer,conv2d_depthwise,matmul_batched,max_pool2d")
+        result = self.check(folder, "--duration", "1", **harness.fakeLibraries())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"library / nncc  .*\n"
+                                        r"cnn_infer .*%  \d+\.\d\d cublasLt .*\nconv2d_depthwise .*%  \d+\.\d\d cudnn .*\n"
+                                        r"matmul_batched .*%  \d+\.\d\d cublasLt .*\nmax_pool2d .*%  -  ")
+        self.assertRegex(result.stdout, r"tuning\.json: of \d+ kernels that a library could do, \d+ are faster by one "
+                                        r"\(cublasLt 13\.1\.2, cudnn 9\.12\.3\)\n")
+        # A tuning file like any other: required, and all of its kernels are known.
+        path = os.path.join(folder, "tuning.json")
+        run = [harness.program("nncc-run"), os.path.join(folder, "models", "cnn_infer.so"), "--device=cuda", "--batch", "32", "--benchmark",
+               "--min-iters=1", "--duration=0s", "--warmup=0s", "--tuning", path, "--require-tuning"]
+        self.succeeds(*run, env=harness.deviceEnvironment(**harness.fakeLibraries()))
+        with open(path, encoding="utf-8") as file:
+            tuning = json.load(file)
+        self.assertEqual(tuning["devices"][0]["libraries"], {"cublasLt": "13.1.2", "cudnn": "9.12.3"})
 
     def testAWrongResultIsNoticed(self):
         folder = self.pack("matmul_batched")

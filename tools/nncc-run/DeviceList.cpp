@@ -4,6 +4,7 @@
 #include "runtime/CpuLevel.h"
 #include "runtime/TaskPool.h"
 #include "runtime/cuda/Device.h"
+#include "runtime/cuda/KernelLibrary.h"
 #include "runtime/cuda/Nvrtc.h"
 #include "tools/support/TextTable.h"
 
@@ -39,6 +40,13 @@ std::string tools::renderDevices() {
   auto nvrtc = rt::cuda::Nvrtc::get();
   notes +=
       nvrtc ? "NVRTC: " + (*nvrtc)->describe() + "\n" : "no NVRTC: " + nvrtc.error().message + "\n";
+  for (rt::cuda::LibraryKind kind : rt::cuda::kLibraryKinds) {
+    const char *title = kind == rt::cuda::LibraryKind::Cudnn ? "cuDNN" : "cuBLASLt";
+    auto library = rt::cuda::KernelLibrary::get(kind);
+    notes += library ? fmt::format("{}: {} ({})\n", title, (*library)->version(), (*library)->file())
+                     : fmt::format("no {}, which is needed by tuning files alone: {}\n", title,
+                                   library.error().message);
+  }
   return table.render() + "\n" + notes;
 }
 
