@@ -96,6 +96,10 @@ EmittedKernel Contraction::emit() {
   launch.gridX = rows.ceilDiv(tile.rows);
   launch.gridY = columns.ceilDiv(tile.columns);
   launch.gridZ = products * tile.parts;
+  if (isFlatGrid()) {
+    launch.gridX = launch.gridX * launch.gridY * launch.gridZ;
+    launch.gridY = launch.gridZ = nn::Dim();
+  }
   EmittedKernel emitted = code.finish(launch);
   emitted.workspaceElements = rows * columns * products * tile.parts;
   // What a thread, or on tensor cores a warp, reads of both operands for the products of its tile.
@@ -139,17 +143,26 @@ void Contraction::beginBlock() {
     declarePlainTiles();
   code.blank();
   code.line("const int thread = threadIdx.x;");
-  firstRow = code.mul(code.index("(" + code.indexType() + ")blockIdx.x"), code.size(tile.rows));
+  auto blockIndex = [&](const char *axis) {
+    return code.index("(" + code.indexType() + ")blockIdx." + axis);
+  };
+  Value rowTile = blockIndex("x"), columnTile = blockIndex("y"), z = blockIndex("z");
+  if (isFlatGrid()) {
+    Value down = code.dim(rows.ceilDiv(tile.rows)), across = code.dim(columns.ceilDiv(tile.columns));
+    Value rest = code.div(rowTile, down);
+    columnTile = code.rem(rest, across);
+    z = code.div(rest, across);
+    rowTile = code.rem(rowTile, down);
+  }
+  firstRow = code.mul(rowTile, code.size(tile.rows));
   code.declare(firstRow, "first_row");
-  firstColumn = nn::constantOf(columns) && *nn::constantOf(columns) <= tile.columns
-                    ? code.size(0)
-                    : code.mul(code.index("(" + code.indexType() + ")blockIdx.y"), code.size(tile.columns));
+  bool isOneTile = nn::constantOf(columns) && *nn::constantOf(columns) <= tile.columns;
+  firstColumn = isOneTile ? code.size(0) : code.mul(columnTile, code.size(tile.columns));
   code.declare(firstColumn, "first_column");
   if (tile.usesTensorCores)
     placeLane();
   else
     placeThread();
-  Value z = code.index("(" + code.indexType() + ")blockIdx.z");
   depthEnd = code.print(code.dim(depth));
   product = nn::constantOf(products) == 1 ? code.size(0) : code.div(z, code.size(tile.parts));
   if (tile.parts > 1) {
@@ -176,16 +189,21 @@ Value Contraction::placeInParts(Value part, Value row, Value column) {
   return code.add(code.mul(code.add(code.mul(matrix, code.dim(rows)), row), code.dim(columns)), column);
 }
 
+/// To leave the loop is shorter; but with f64 the compiler does not unroll a loop that is left early, and keeps its sums in memory.
+void Contraction::skipRowsOutside(Value row, int64_t together) {
+  if (nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)
+    return;
+  code.line("if (row >= " + code.print(code.dim(rows.floorDiv(together))) + ")");
+  code.line(element.isF64() ? "  continue;" : "  break;");
+}
+
 void Contraction::storeParts() {
   storeVector = columns.getLargestKnownDivisor() % 4 == 0 ? std::min<int64_t>(tile.columnRun(), 4) : 1;
   code.line("#pragma unroll");
   code.open("for (int i = 0; i < kRows; ++i)");
   Value row = rowOf(code.index("i"));
   code.declare(row, "row");
-  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
-    code.line("if (row >= " + code.print(code.dim(rows)) + ")");
-    code.line("  break;");
-  }
+  skipRowsOutside(row);
   forColumns([&](Value column, Value sumColumn) {
     storeColumns(sumElement(), {"parts", {}, {}}, placeInParts(part, row, column), [&] { return sumAt("i", sumColumn); });
   });
@@ -200,8 +218,13 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
   tile = {rowGroup, storeVector, 1, rowGroup, storeVector};
   nn::Dim across = columns.floorDiv(storeVector), threads = rows.floorDiv(rowGroup) * across;
   code.line("constexpr int kParts = " + Twine(parts) + ", kRows = " + Twine(rowGroup) + ", kColumns = " + Twine(storeVector) + ";");
-  Value thread = code.index("thread");
-  code.line("const " + code.indexType() + " thread = (" + code.indexType() + ")blockIdx.x * blockDim.x + threadIdx.x;");
+  nn::Dim blocks = threads.ceilDiv(kThreads);
+  bool isFlat = code.mayExceed(products, kMostAcross);
+  Value thread = code.index("thread"), block = code.index("(" + code.indexType() + ")blockIdx.x");
+  Value blockOfProduct = isFlat ? code.rem(block, code.dim(blocks)) : block;
+  Value firstThread = code.mul(blockOfProduct, code.index("blockDim.x"));
+  code.line("const " + code.indexType() + " thread = " +
+            code.print(code.add(firstThread, code.index("threadIdx.x"))) + ";");
   code.line("if (thread >= " + code.print(code.dim(threads)) + ")");
   code.line("  return;");
   firstRow = firstColumn = code.size(0);
@@ -209,7 +232,9 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
   code.declare(threadRow, "first_row");
   threadColumn = code.mul(code.rem(thread, code.dim(across)), code.size(storeVector));
   code.declare(threadColumn, "first_column");
-  product = nn::constantOf(products) == 1 ? code.size(0) : code.index("(" + code.indexType() + ")blockIdx.z");
+  product = nn::constantOf(products) == 1 ? code.size(0)
+            : isFlat                      ? code.div(block, code.dim(blocks))
+                                          : code.index("(" + code.indexType() + ")blockIdx.z");
   beginProduct();
   code.line("float sum[kRows][kColumns] = {};");
   code.open("for (int part = 0; part < kParts; ++part)");
@@ -226,8 +251,8 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
   storeTile();
   CudaLaunch launch;
   launch.threads = kThreads;
-  launch.gridX = threads.ceilDiv(kThreads);
-  launch.gridZ = products;
+  launch.gridX = isFlat ? blocks * products : blocks;
+  launch.gridZ = isFlat ? nn::Dim() : products;
   return code.finish(launch);
 }
 

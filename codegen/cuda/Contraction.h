@@ -72,6 +72,8 @@ protected:
   mlir::Type sumElement() const;
   /// The thread's row i in the product; i is a constant or a loop's variable.
   mlir::Value rowOf(mlir::Value i);
+  /// In the loop over the thread's rows: what follows is for rows of the product alone. `row` counts groups of `together` rows.
+  void skipRowsOutside(mlir::Value row, int64_t together = 1);
   /// Runs `body` for each run of `storeVector` columns of the thread behind the check that they exist: with the first of them in
   /// the product and among the thread's sums.
   void forColumns(llvm::function_ref<void(mlir::Value firstColumn, mlir::Value sumColumn)> body);
@@ -91,6 +93,13 @@ protected:
 private:
   void planWork();
   int64_t registersNeeded();
+  /// There may be more products, or tiles across, than a device takes along the second and the third
+  /// axis of a grid: all tiles stand along the first, in the order in which they would run otherwise.
+  bool isFlatGrid() const {
+    return code.mayExceed(products * tile.parts, kMostAcross) ||
+           code.mayExceed(columns.ceilDiv(tile.columns), kMostAcross);
+  }
+  static constexpr int64_t kMostAcross = 65535;
   void beginBlock();
   void storeParts();
   mlir::Value placeInParts(mlir::Value part, mlir::Value row, mlir::Value column);

@@ -272,10 +272,7 @@ void ConvCode::storeTile() {
   code.open("for (int i = 0; i < kRows; ++i)");
   Value row = rowOf(code.index("i"));
   code.declare(row, "row");
-  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
-    code.line("if (row >= " + code.print(code.dim(rows)) + ")");
-    code.line("  break;");
-  }
+  skipRowsOutside(row);
   forColumns([&](Value column, Value sumColumn) {
     Value channel = code.add(code.mul(group, code.size(geometry.groupOutputs)), column);
     Value place = code.add(code.add(result.offset, code.mul(row, result.strides.back())), channel);
@@ -300,10 +297,7 @@ void ConvCode::storePooled() {
   Value first = rowOf(code.index("i"));
   Value row = code.div(first, code.size(rowGroup));
   code.declare(row, "row");
-  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
-    code.line("if (row >= " + code.print(code.dim(rows.floorDiv(rowGroup))) + ")");
-    code.line("  break;");
-  }
+  skipRowsOutside(row, rowGroup);
   forColumns([&](Value column, Value sumColumn) {
     Value channel = code.add(code.mul(group, code.size(geometry.groupOutputs)), column);
     Value place = code.add(code.add(result.offset, code.mul(row, result.strides.back())), channel);

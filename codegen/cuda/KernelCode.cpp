@@ -20,15 +20,16 @@ using namespace nncc::codegen::cuda;
 static constexpr llvm::StringLiteral kDivisorAttr = "divisor";
 
 /// The value of a dimension when every named dim is at its largest; nothing when that leaves 63 bits. A dim without an upper end
-/// counts as 1: the runtime refuses a run whose tensors do not fit the index type of a kernel.
-static std::optional<int64_t> largestValue(nn::Dim dim, ModuleOp module) {
+/// counts as `unlimited`; as 1 where the runtime refuses a run whose tensors do not fit the index type of a kernel.
+static std::optional<int64_t> largestValue(nn::Dim dim, ModuleOp module, int64_t unlimited = 1) {
   auto list = module->getAttrOfType<ArrayAttr>(nn::NNDialect::kDimsAttr);
   MLIRContext *context = dim.getContext();
   AffineExpr bounded = dim.replace([&]() {
     llvm::DenseMap<AffineExpr, AffineExpr> map;
     if (list)
       for (auto named : list.getAsRange<nn::DimAttr>())
-        map[nn::namedDim(context, named.getName())] = getAffineConstantExpr(named.getMax() == INT64_MAX ? 1 : named.getMax(), context);
+        map[nn::namedDim(context, named.getName())] =
+            getAffineConstantExpr(named.getMax() == INT64_MAX ? unlimited : named.getMax(), context);
     return map;
   }());
   return bounded ? nn::constantOf(bounded) : std::nullopt;
@@ -85,6 +86,11 @@ KernelCode::KernelCode(nn::KernelOp kernel, StringRef symbol, ModuleOp module, c
   if (llvm::any_of(kernel.getBlock().getArgumentTypes(), isDouble) || llvm::any_of(kernel.getResultTypes(), isDouble))
     registers = 96;
   source.reopen(); // what is written stands in the function's body
+}
+
+bool KernelCode::mayExceed(nn::Dim dim, int64_t limit) const {
+  std::optional<int64_t> largest = largestValue(dim, module, INT32_MAX);
+  return !largest || *largest > limit;
 }
 
 std::unique_ptr<KernelCode> KernelCode::finisher() const {

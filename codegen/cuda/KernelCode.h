@@ -57,6 +57,8 @@ public:
 
   nn::KernelOp kernel;
   const CudaOptions options;
+  /// Whether `dim` is larger for some values of the named dims that the model allows.
+  bool mayExceed(nn::Dim dim, int64_t limit) const;
   /// The kernel that makes the results of parts which this one leaves in a workspace.
   std::unique_ptr<KernelCode> finisher() const;
   /// The pointer to the workspace is `parts`, written instead of the results or read besides the operands.

@@ -198,10 +198,7 @@ void MatmulCode::storeTile() {
   code.open("for (int i = 0; i < kRows; ++i)");
   Value row = rowOf(code.index("i"));
   code.declare(row, "row");
-  if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)) {
-    code.line("if (row >= " + code.print(code.dim(rows)) + ")");
-    code.line("  break;");
-  }
+  skipRowsOutside(row);
   Value natural = foldsBatch ? row : code.add(code.mul(product, code.dim(rows)), row);
   forColumns([&](Value column, Value sumColumn) {
     Value place = code.add(rowPlace(space, result, row, resultIsWhole), code.mul(column, result.strides.back()));

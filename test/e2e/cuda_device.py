@@ -7,7 +7,7 @@ import re
 import unittest
 
 import harness
-from cuda_testing import LENET, WEIGHTS, DeviceTest
+from cuda_testing import AGREEMENT, LENET, WEIGHTS, DeviceTest
 
 
 class OneFile(DeviceTest):
@@ -96,15 +96,36 @@ class Measurements(DeviceTest):
 
 class Devices(DeviceTest):
     def testList(self):
-        listing = self.runs("--list-devices", CUDA_EMULATOR_DEVICES="2", CUDA_EMULATOR_MEMORY="2G")
+        listing = self.runs("--list-devices", CUDA_EMULATOR_DEVICES="2", CUDA_EMULATOR_MEMORY="2G", **harness.fakeLibraries())
         self.assertRegex(listing, r"\ncpu +.*\ncuda:0 +CUDA emulator 8.0 +sm_80 +108 +2048\ncuda:1 ")
         self.assertRegex(listing, r"CUDA driver: 13\.0 \(.*libcuda\.so\.1\)\nNVRTC: \d+\.\d+ \(libnvrtc")
+        self.assertRegex(listing, r"\ncuBLASLt: 13\.1\.2 \(.*libcublasLt\.so\.13\)\ncuDNN: 9\.12\.3 \(.*libcudnn\.so\.9\)\n$")
 
     def testListWithoutADriver(self):
-        listing = self.runs("--list-devices", NNCC_CUDA_DRIVER="/no/such/driver.so", NNCC_NVRTC="/no/such/nvrtc.so")
+        listing = self.runs("--list-devices", NNCC_CUDA_DRIVER="/no/such/driver.so", NNCC_NVRTC="/no/such/nvrtc.so",
+                            NNCC_CUBLASLT="/no/such/cublasLt.so", NNCC_CUDNN="/no/such/cudnn.so")
         self.assertRegex(listing, r"no CUDA device: The CUDA driver cannot be loaded[^$]*/no/such/driver.so")
         self.assertRegex(listing, r"no NVRTC: NVRTC, the CUDA run-time compiler, cannot be loaded[^$]*/no/such/nvrtc.so")
+        self.assertRegex(listing, r"no cuDNN, which is needed by tuning files alone: [^$]*/no/such/cudnn.so")
         self.assertNotIn("cuda:0", listing)
+
+    def checkProduct(self, operands, *arguments):
+        """`y = a @ b` on the device against the CPU."""
+        with open(self.path("product.nn"), "w", encoding="utf-8") as file:
+            file.write(f"nn 1\nmodel Product({operands}) {{\n  return y = a @ b\n}}\n")
+        model = self.compile(self.path("product.nn"), None, "--target=cpu,cuda")
+        inputs = ["--input", "a=random:1", "--input", "b=random:2", *arguments]
+        self.runs(model, "--device=cpu", *inputs, "--output", "y=@" + self.path("y.npy"))
+        self.runs(model, "--device=cuda", *inputs, "--expect", "y=@" + self.path("y.npy"), *AGREEMENT)
+
+    def testMoreMatricesThanTheThirdAxisOfAGridTakes(self):
+        self.checkProduct("a: f32[N, 1, 3], b: f32[N, 3, 2]", "--dim", "N=65537")
+
+    def testMoreTilesAcrossThanTheSecondAxisOfAGridTakes(self):
+        self.checkProduct("a: f32[2, 3], b: f32[3, N]", "--dim", "N=1100000")  # tiles of 16 columns
+
+    def testPartsOfADepthInAFlatGrid(self):
+        self.checkProduct("a: f32[N, 2, 5000], b: f32[N, 5000, 8]", "--dim", "N=3")
 
     def testTheSecondDevice(self):
         both = self.compile(LENET, WEIGHTS, "--target=cuda")
