@@ -112,7 +112,8 @@ Result<CompiledImage> Nvrtc::compile(const std::string &source, const std::strin
     std::string list;
     for (int number : known)
       list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
-    return userError("'" + architecture + "' is no architecture that NVRTC " + describe() + " compiles for; it knows " + list);
+    return environmentError("'" + architecture + "' is no architecture that NVRTC " + describe() + " compiles for; it knows " + list +
+                            ". Name one of them, or set NNCC_NVRTC to an NVRTC that knows it");
   }
   Program program = nullptr;
   if (Status status = functions->create(&program, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr))
