@@ -24,6 +24,7 @@ constexpr double kTolerance = 1e-9;
 struct Parameter {
   std::vector<int64_t> shape;
   Numbers value, gradient;
+  Numbers sum;           ///< of the gradients of batches that make one update
   Numbers first, second; ///< what the optimizer keeps
 };
 using Parameters = std::map<std::string, Parameter>;
@@ -148,6 +149,7 @@ struct Case {
   std::function<void(Parameters &)> clip = {};
   std::function<bool(const std::string &)> isExempt = {}; ///< from the decay
   std::function<bool(const std::string &)> isFrozen = {};
+  int batches = 1; ///< that make an update
 };
 void PrintTo(const Case &test, std::ostream *to) { *to << test.name; }
 
@@ -242,6 +244,29 @@ std::vector<Case> cases() {
        {},
        [](Parameters &net) { clipByValue(net, 0.02); }},
 
+      // The mean of three batches is clipped and followed; the rate is that of the last of them.
+      {"accumulate",
+       "optimizer = sgd(lr = 0.1, momentum = 0.9, weight_decay = 0.2)\nclip = global_norm(0.1)\n"
+       "schedule = cosine()\naccumulate = 3",
+       sgd(0.9, false),
+       0.1,
+       0.2,
+       [](int step) { return cosine(epochAt(step) / kEpochs); },
+       [](Parameters &net) { clipByNorm(net, 0.1, isNone); },
+       {},
+       {},
+       3},
+      {"accumulate_adam",
+       "optimizer = adam(lr = 0.05)\naccumulate = 2",
+       adam(0.9, 0.999, 1e-8, false),
+       0.05,
+       0,
+       {},
+       {},
+       {},
+       {},
+       2},
+
       {"constant_warmup", plain + "schedule = constant(warmup_epochs = 2)", sgd(0, false), 0.1, 0,
        [](int step) { return std::min(1.0, (step + 1.0) / (2 * kStepsPerEpoch)); }},
       {"cosine", plain + "schedule = cosine()", sgd(0, false), 0.1, 0,
@@ -292,7 +317,8 @@ protected:
                                                      {"fc2.weight", {kOutputs, kHidden}},
                                                      {"fc2.bias", {kOutputs}}}) {
       size_t count = shape.size() == 2 ? shape[0] * shape[1] : shape[0];
-      net[name] = {shape, draw(count), {}, Numbers(count, 0.0), Numbers(count, 0.0)};
+      net[name] = {
+          shape, draw(count), {}, Numbers(count, 0.0), Numbers(count, 0.0), Numbers(count, 0.0)};
       setValues(trainer, name, shape, net[name].value);
     }
     if (test.factor)
@@ -304,6 +330,13 @@ protected:
                                        Tensor::borrow(t.data(), {kBatch, kOutputs})})[0];
       double expectedLoss = lossAndGradients(net, x, t);
       EXPECT_NEAR(loss, expectedLoss, kTolerance * expectedLoss) << "step " << step;
+      bool updates = (step + 1) % test.batches == 0;
+      for (auto &[name, parameter] : net)
+        for (size_t i = 0; i < parameter.sum.size(); ++i) {
+          double sum = parameter.sum[i] + parameter.gradient[i];
+          parameter.sum[i] = updates ? 0 : sum;
+          parameter.gradient[i] = sum / test.batches;
+        }
       if (test.clip)
         test.clip(net);
       for (auto &[name, parameter] : net) {
@@ -313,7 +346,9 @@ protected:
           continue;
         }
         double decay = test.isExempt && test.isExempt(name) ? 0 : test.decay;
-        test.update(parameter, test.rate * (test.factor ? test.factor(step) : 1), decay, step);
+        if (updates)
+          test.update(parameter, test.rate * (test.factor ? test.factor(step) : 1), decay,
+                      step / test.batches);
         for (size_t i = 0; i < found.size(); ++i)
           ASSERT_NEAR(found[i], parameter.value[i], kTolerance * (1 + std::abs(found[i])))
               << name << " element " << i << " after step " << step;
@@ -340,7 +375,8 @@ std::vector<Case> casesOfTheDevice() {
   std::vector<Case> chosen;
   for (Case &test : cases())
     if (test.name == "nesterov" || test.name == "adamw" || test.name == "rmsprop_momentum" ||
-        test.name == "clip_norm_groups" || test.name == "cosine_warmup_floor")
+        test.name == "clip_norm_groups" || test.name == "accumulate" ||
+        test.name == "cosine_warmup_floor")
       chosen.push_back(std::move(test));
   return chosen;
 }
