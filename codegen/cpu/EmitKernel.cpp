@@ -38,8 +38,11 @@ FailureOr<EmittedKernel> codegen::emitKernel(nn::KernelOp kernel, StringRef symb
       .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([&](auto) { return emitSoftmax(builder, kernel, symbol); })
       .Case<nn::LayerNormOp, nn::RmsNormOp, nn::GroupNormOp, nn::InstanceNormOp>(
           [&](auto) { return emitNormalisation(builder, kernel, symbol); })
-      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>(
-          [&](auto) { return emitElementwise(builder, kernel, symbol); })
+      .Case<nn::ElementwiseOpInterface, nn::MovementOpInterface>([&](auto) -> FailureOr<EmittedKernel> {
+        if (std::optional<EmittedKernel> packed = emitPackPanels(builder, kernel, symbol))
+          return *packed;
+        return emitElementwise(builder, kernel, symbol);
+      })
       .Default([&](Operation *op) -> FailureOr<EmittedKernel> {
         return kernel.emitOpError("has the anchor ") << op->getName() << ", for which there is no CPU emitter";
       });

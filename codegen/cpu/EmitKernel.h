@@ -25,6 +25,8 @@ llvm::FailureOr<EmittedKernel> emitMatmul(KernelBuilder &builder, nn::KernelOp k
 llvm::FailureOr<EmittedKernel> emitTransposedMatmul(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitConvWeightGradient(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitElementwise(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
+/// Nothing when `kernel` does not pack a weight, or in a way that only the general loops know.
+std::optional<EmittedKernel> emitPackPanels(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitPool(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitReduction(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);
 llvm::FailureOr<EmittedKernel> emitNormalisation(KernelBuilder &builder, nn::KernelOp kernel, llvm::StringRef symbol);

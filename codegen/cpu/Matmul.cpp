@@ -8,6 +8,7 @@
 #include "codegen/cpu/Bands.h"
 #include "codegen/cpu/ElementAccess.h"
 #include "codegen/cpu/TileLoop.h"
+#include "codegen/cpu/VectorLoop.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -17,6 +18,8 @@ namespace {
 
 /// Rows per block: the row pointers of a block and one panel are in L1 together.
 constexpr int64_t kBlockRows = 96;
+/// Rows of a panel that are packed together.
+constexpr int64_t kPackedRows = 32;
 
 class MatmulEmitter {
 public:
@@ -200,18 +203,28 @@ void MatmulEmitter::packPanel(Value, Value panel, Value to) {
   Value valid = b.min(b.i64(columnsPerPanel), b.sub(dim(n), firstColumn));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
   Value width = b.i64(columnsPerPanel);
-  auto copy = [&](Value row, Value column) {
-    Value source = b.add(b.mul(row, rowStride), b.mul(b.add(firstColumn, column), columnStride));
-    Value value = b.load(element, b.offset(from, element, source));
-    b.store(value, b.offset(to, element, b.add(b.mul(row, width), column)));
+  auto placeOf = [&](Value row, Value column) {
+    return b.offset(from, element, b.add(b.mul(row, rowStride), b.mul(b.add(firstColumn, column), columnStride)));
   };
-  if (transposed) {
-    b.loop(b.i64(0), valid, [&](Value column) {
-      b.loop(b.i64(0), dim(k), [&](Value row) { copy(row, column); });
+  auto targetOf = [&](Value row, Value column) { return b.offset(to, element, b.add(b.mul(row, width), column)); };
+  if (isConstantIntValue(columnStride, 1)) {
+    int64_t bits = element.getIntOrFloatBitWidth(), lanes = b.target.lanes(bits);
+    b.loop(b.i64(0), dim(k), [&](Value row) {
+      vectorLoop(b, b.i64(0), valid, lanes, bits, [&](Value column, int64_t count, Value mask) {
+        Value source = placeOf(row, column), target = targetOf(row, column);
+        if (count == 1)
+          b.store(b.load(element, source), target);
+        else
+          b.storeVector(b.loadVector(VectorType::get({lanes}, element), source, mask), target, mask);
+      });
     });
   } else {
-    b.loop(b.i64(0), dim(k), [&](Value row) {
-      b.loop(b.i64(0), valid, [&](Value column) { copy(row, column); });
+    // Block by block, whose part of the panel stays in L1 while column after column is read along K.
+    b.loop(b.i64(0), dim(k), b.i64(kPackedRows), [&](Value first) {
+      Value end = b.min(b.add(first, b.i64(kPackedRows)), dim(k));
+      b.loop(b.i64(0), valid, [&](Value column) {
+        b.loop(first, end, [&](Value row) { b.store(b.load(element, placeOf(row, column)), targetOf(row, column)); });
+      });
     });
   }
   b.loop(b.i64(0), dim(k), [&](Value row) {
