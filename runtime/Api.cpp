@@ -362,12 +362,14 @@ nncc_status setProfiling(nncc_instance *self, int32_t on) {
 
 nncc_status stepProfile(nncc_instance *self, size_t step, nncc_step_profile *target) {
   return guardedCall(self, [&]() -> Result<void> {
-    std::span<const StepTimes> times = self->instance->timesOf(*self->infer);
     const BoundEntry *bound = self->instance->lastBinding();
-    if (!bound || times.empty())
+    std::span<const StepTimes> times;
+    if (bound)
+      times = self->instance->timesOf(*bound->entry);
+    if (times.empty())
       return userError("there is no profile; call set_profiling and run first");
     if (step >= times.size())
-      return userError("the model has " + std::to_string(times.size()) +
+      return userError("the last call had " + std::to_string(times.size()) +
                        " steps, there is no step " + std::to_string(step));
     const BoundStep &boundStep = bound->steps[step];
     nncc_step_profile profile{};

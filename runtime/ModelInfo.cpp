@@ -19,6 +19,7 @@ ModelInfo::ModelInfo(const LoadedProgram &model, std::string targets) {
     info.step_count = static_cast<uint32_t>(infer->steps.size());
   }
   if (const EntryPoint *step = program.findEntryPoint("train_step")) {
+    info.train_step_count = static_cast<uint32_t>(step->steps.size());
     for (uint32_t id : step->inputs) {
       trainInputs.push_back(describe(program.buffers[id], dimNames));
       nncc_value_range &range = trainRanges.emplace_back();

@@ -1,7 +1,9 @@
 // nncc-bench: how fast nncc's code is on this machine, as a share of the multiply-add peak that is
-// measured in the same run. Kernels, whole networks, the compiler, and loading; one table each.
+// measured in the same run. Kernels, whole networks, the compiler, and loading, or training steps;
+// one table each.
 
 #include "tools/nncc-bench/Cases.h"
+#include "tools/nncc-bench/Training.h"
 #include "tools/support/ExitStatus.h"
 #include "tools/support/MachinePeak.h"
 #include "tools/support/Model.h"
@@ -35,6 +37,8 @@ struct Options {
   std::vector<int> threads = {1, 2};
   double seconds = 1;
   std::string examples = NNCC_EXAMPLES_DIR;
+  bool train = false;
+  std::string python, model;
 };
 
 double nsSince(Clock::time_point start) {
@@ -166,6 +170,9 @@ public:
 
   Result<void> run() {
     fmt::print("nncc-bench " NNCC_VERSION ", {} vectors\n", MachinePeak::instructionSet());
+    if (options.train)
+      return benchmarkTraining({options.examples, options.python, options.threads.front(),
+                                options.seconds, options.model});
     if (wants("conv") || wants("gemm") || wants("depthwise") || wants("other"))
       if (auto done = kernels(); !done)
         return done;
@@ -317,6 +324,10 @@ int main(int argc, char **argv) {
   app.add_option("--seconds", options.seconds, "Time of each measurement")->capture_default_str();
   app.add_option("--examples", options.examples, "Folder of resnet50.nn and lenet.nn")
       ->capture_default_str();
+  auto *train = app.add_flag("--train", options.train, "Measure training steps instead");
+  app.add_option("--torch", options.python, "A Python with PyTorch, whose steps are measured too")
+      ->needs(train);
+  app.add_option("--model", options.model, "Only models with this in their name")->needs(train);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -261,8 +261,16 @@ Result<void> Instance::setProfiling(bool on) {
   return check(model.api().set_profiling(instance.get(), on));
 }
 
-Result<std::vector<nncc_step_profile>> Instance::profile() {
-  std::vector<nncc_step_profile> steps(model.info().step_count);
+Result<std::vector<nncc_step_profile>> Instance::profile() { return profileOf(model.info().step_count); }
+
+Result<std::vector<nncc_step_profile>> Instance::trainStepProfile() {
+  if (model.info().size < offsetof(nncc_model_info, train_step_count) + sizeof(nncc_model_info::train_step_count))
+    return userError("the model was compiled by an nncc that does not profile training; compile it again");
+  return profileOf(model.info().train_step_count);
+}
+
+Result<std::vector<nncc_step_profile>> Instance::profileOf(size_t stepCount) {
+  std::vector<nncc_step_profile> steps(stepCount);
   for (size_t i = 0; i < steps.size(); ++i) {
     steps[i].size = sizeof steps[i];
     if (auto checked = check(model.api().step_profile(instance.get(), i, &steps[i])); !checked)

@@ -72,13 +72,16 @@ public:
 
   Result<nncc_plan_info> plan(std::span<const int64_t> dims);
   Result<void> setProfiling(bool on);
-  /// Of all steps since profiling was switched on.
+  /// Of all steps of the last call, a run, since profiling was switched on.
   Result<std::vector<nncc_step_profile>> profile();
+  /// The same of a training step.
+  Result<std::vector<nncc_step_profile>> trainStepProfile();
 
 private:
   Instance(const Model &model) : model(model) {}
   Result<void> check(nncc_status status) const;
   using Entry = nncc_status (*)(nncc_instance *, const DLTensor *, size_t, const DLTensor *, size_t, const nncc_run_options *);
+  Result<std::vector<nncc_step_profile>> profileOf(size_t stepCount);
   Result<std::vector<double>> numbersOf(Entry entry, std::span<const DLTensor> inputs);
 
   Model model; // shares the model, which has to live as long as its instance

@@ -158,6 +158,7 @@ typedef struct nncc_model_info {
   int64_t train_batch;                  /* what the train section proposes: samples a step, passes */
   int64_t train_epochs;                 /* over the data, the seed of the order and of dropout */
   int64_t train_seed;
+  uint32_t train_step_count; /* steps of a train_step, for step_profile */
 } nncc_model_info;
 
 /* Memory of one run for given dims. */
@@ -181,7 +182,8 @@ typedef struct nncc_run_options {
                    tensors that it writes; NULL: they are written already */
 } nncc_run_options;
 
-/* One step of the profiled runs since set_profiling. */
+/* One step of the profiled calls since set_profiling: of run, train_step or evaluate, whichever was
+ * called last. */
 typedef struct nncc_step_profile {
   uint32_t size;
   uint32_t kernel; /* index in nncc_model_info.kernels */
