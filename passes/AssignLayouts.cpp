@@ -94,14 +94,29 @@ Layouts reductionLayouts(Operation *op) {
   return {{order}, {keepsDims ? order : SmallVector<int64_t>()}};
 }
 
+/// Where a memory order makes a transpose a change of names, it is chosen: channels-last tensors become row-major ones with the
+/// channels as their last dimension, and the other way round. Other transposes are row-major.
+Layouts transposeLayouts(nn::TransposeOp op) {
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  SmallVector<int64_t> order = orderIn(op.getX());
+  if (!order.empty())
+    return {{order == permutation ? order : SmallVector<int64_t>()}, {SmallVector<int64_t>()}};
+  SmallVector<int64_t> channelsLast = nn::channelsLastOrder(permutation.size());
+  bool isRenamed = permutation.size() > 2 && llvm::all_of(llvm::enumerate(channelsLast), [&](auto place) {
+    return permutation[place.value()] == static_cast<int64_t>(place.index());
+  });
+  return {{SmallVector<int64_t>()}, {isRenamed ? channelsLast : SmallVector<int64_t>()}};
+}
+
 Layouts layoutsOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Layouts>(op)
       .Case<nn::ConvOp, nn::ConvTransposeOp, nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveAvgPoolOp,
             nn::AdaptiveMaxPoolOp, nn::ResizeOp>([](Operation *op) { return spatialLayouts(op); })
+      .Case<nn::TransposeOp>([](auto op) { return transposeLayouts(op); })
       .Case<nn::ConvWeightGradientOp>([](auto op) { return weightGradientLayouts(op); })
       .Case<nn::ElementwiseOpInterface>([](Operation *op) { return elementwiseLayouts(op); })
-      .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::ResizeGradientOp, nn::GroupNormOp, nn::InstanceNormOp>(
-          [](Operation *op) { return followingLayouts(op); })
+      .Case<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::ResizeGradientOp, nn::MaxPoolGradientOp, nn::AvgPoolGradientOp,
+            nn::GroupNormOp, nn::InstanceNormOp>([](Operation *op) { return followingLayouts(op); })
       .Case<nn::ReductionOpInterface>([](Operation *op) { return reductionLayouts(op); })
       .Default([](Operation *op) {
         Layouts layouts;

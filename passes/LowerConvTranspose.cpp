@@ -33,9 +33,12 @@ struct SpatialDim {
     // Output s * q + r reads input (s * q + r + pad - k * dilation) / s where that is whole.
     int64_t last = INT64_MIN;
     first = INT64_MAX;
+    beginResidue = stride;
     for (int64_t r = 0; r < stride; ++r)
       for (int64_t k = 0; k < kernel; ++k)
         if ((r + pad - k * dilation) % stride == 0) {
+          beginResidue = std::min(beginResidue, r);
+          endResidue = r + 1;
           int64_t offset = floorDiv(r + pad - k * dilation, stride);
           first = std::min(first, offset);
           last = std::max(last, offset);
@@ -45,6 +48,7 @@ struct SpatialDim {
     padBegin = -first;
     padEnd = steps - in - padBegin + (taps - 1) * spacing;
   }
+  int64_t residues() const { return endResidue - beginResidue; }
   /// The tap of the old kernel behind tap m for residue r; `kernel`, which stands for a zero, when there is none.
   int64_t tapOf(int64_t r, int64_t m) const {
     int64_t distance = r + pad - (first + m * spacing) * stride; // k * dilation
@@ -55,6 +59,8 @@ struct SpatialDim {
   int64_t stride, dilation, kernel, pad;
   int64_t spacing; ///< dilation of the new kernel
   int64_t first = 0, taps = 0;
+  /// Residues outside read nothing, as with a kernel narrower than the stride.
+  int64_t beginResidue, endResidue = 0;
   int64_t steps;            ///< values of q
   int64_t padBegin, padEnd; ///< of the input; negative where its border is not read
 };
@@ -80,7 +86,8 @@ private:
   RankedTensorType x, y, weight;
   unsigned spatialRank;
   int64_t groups;
-  int64_t residues = 1; ///< output positions per q, over all dimensions
+  int64_t residues = 1; ///< output positions per q that read something, over all dimensions
+  bool isPartial = false; ///< some read nothing
   SmallVector<SpatialDim> dims;
 };
 
@@ -103,12 +110,26 @@ Value Lowering::newInput() {
 /// From [C, O / groups, kernel...] to [groups * residues * O / groups, C / groups, taps...].
 Value Lowering::newWeight() {
   Value w = op.getWeight();
+  bool isMirrorOnly = llvm::all_of(dims, [](const SpatialDim &dim) { return dim.stride == 1; });
+  if (isMirrorOnly && groups == 1) {
+    // The mirrored kernel, by movements that strides can say, so that a weight is packed straight from where it lies.
+    SmallVector<int64_t> starts(2, 0), steps(2, 1), sizes(2 + spatialRank, -1), order = {1, 0};
+    bool isMirrored = false;
+    for (unsigned i = 0; i < spatialRank; ++i) {
+      bool hasTaps = weight.getDimSize(2 + i) > 1;
+      starts.push_back(hasTaps ? -1 : 0);
+      steps.push_back(hasTaps ? -1 : 1);
+      order.push_back(2 + i);
+      isMirrored |= hasTaps;
+    }
+    return b.transpose(isMirrored ? b.create<nn::SliceOp>(w, starts, sizes, steps) : w, order);
+  }
   // A zero behind the last tap, which taps that do not exist refer to.
   SmallVector<int64_t> none(2 + spatialRank, 0), behind(2, 0);
   bool hasZero = false;
   for (const SpatialDim &dim : dims) {
     bool isMissing = false;
-    for (int64_t r = 0; r < dim.stride; ++r)
+    for (int64_t r = dim.beginResidue; r < dim.endResidue; ++r)
       for (int64_t m = 0; m < dim.taps; ++m)
         isMissing |= dim.tapOf(r, m) == dim.kernel;
     behind.push_back(isMissing);
@@ -118,7 +139,7 @@ Value Lowering::newWeight() {
     w = b.create<nn::PadOp>(w, none, behind, nn::PadMode::Constant, llvm::APFloat(0.0));
   for (auto [i, dim] : llvm::enumerate(dims)) {
     SmallVector<int64_t> order;
-    for (int64_t r = 0; r < dim.stride; ++r)
+    for (int64_t r = dim.beginResidue; r < dim.endResidue; ++r)
       for (int64_t m = 0; m < dim.taps; ++m)
         order.push_back(dim.tapOf(r, m));
     auto type = RankedTensorType::get({static_cast<int64_t>(order.size())}, b.getI64Type());
@@ -129,7 +150,7 @@ Value Lowering::newWeight() {
   SmallVector<nn::Dim> split = {constant(groups), constant(weight.getDimSize(0) / groups), constant(weight.getDimSize(1))};
   SmallVector<int64_t> order = {0};
   for (auto [i, dim] : llvm::enumerate(dims)) {
-    split.push_back(constant(dim.stride));
+    split.push_back(constant(dim.residues()));
     split.push_back(constant(dim.taps));
     order.push_back(3 + 2 * i);
   }
@@ -155,21 +176,36 @@ Value Lowering::newBias() {
 
 /// [N, groups * residues * O / groups, steps...] to [N, O, out...].
 Value Lowering::sideBySide(Value result) {
-  if (residues == 1)
+  if (residues == 1 && !isPartial)
     return result;
-  // [N, groups, residue..., O / groups, steps...] to [N, groups, O / groups, (step, residue) for each dimension].
-  SmallVector<nn::Dim> split = {nn::dimOf(y, 0), constant(groups)};
+  // With the channels innermost, as they lie in memory, whole rows of channels change places:
+  // [N, steps..., groups, residue..., O / groups] to [N, (step, residue) for each dimension, groups, O / groups].
+  int64_t rank = spatialRank;
+  SmallVector<int64_t> last = {0}, first = {0, 1 + rank}, order = {0}, begin(1 + rank + 1, 0), end(1 + rank + 1, 0);
+  SmallVector<nn::Dim> split = {nn::dimOf(y, 0)}, joined = {nn::dimOf(y, 0)};
   for (const SpatialDim &dim : dims)
-    split.push_back(constant(dim.stride));
-  split.push_back(constant(weight.getDimSize(1)));
-  SmallVector<int64_t> order = {0, 1, 2 + static_cast<int64_t>(spatialRank)};
-  SmallVector<nn::Dim> joined = {nn::dimOf(y, 0), nn::dimOf(y, 1)};
-  for (auto [i, dim] : llvm::enumerate(dims)) {
     split.push_back(constant(dim.steps));
-    order.append({static_cast<int64_t>(3 + spatialRank + i), static_cast<int64_t>(2 + i)});
+  split.push_back(constant(groups));
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    int64_t number = i;
+    last.push_back(2 + number);
+    first.push_back(1 + number);
+    split.push_back(constant(dim.residues()));
+    begin.push_back(dim.beginResidue);
+    end.push_back(dim.stride - dim.endResidue);
+    order.append({1 + number, 2 + rank + number});
     joined.push_back(constant(dim.steps * dim.stride));
   }
-  Value whole = b.reshape(b.transpose(b.reshape(result, split), order), joined);
+  last.push_back(1);
+  split.push_back(constant(weight.getDimSize(1)));
+  begin.push_back(0);
+  end.push_back(0);
+  order.append({1 + rank, 2 + 2 * rank});
+  joined.push_back(nn::dimOf(y, 1));
+  Value parts = b.reshape(b.transpose(result, last), split);
+  if (isPartial)
+    parts = b.create<nn::PadOp>(parts, begin, end, nn::PadMode::Constant, llvm::APFloat(0.0));
+  Value whole = b.transpose(b.reshape(b.transpose(parts, order), joined), first);
   SmallVector<int64_t> starts(2 + spatialRank, 0), sizes(2 + spatialRank, -1), steps(2 + spatialRank, 1);
   bool isLonger = false;
   for (auto [i, dim] : llvm::enumerate(dims))
@@ -193,8 +229,14 @@ LogicalResult Lowering::run() {
     if (x.isDynamicDim(2 + i))
       return failure();
     dims.emplace_back(op, i, weight.getDimSize(2 + i), x.getDimSize(2 + i), y.getDimSize(2 + i));
-    const SpatialDim &dim = dims.back();
-    residues *= dim.stride;
+    SpatialDim &dim = dims.back();
+    // A bias stands everywhere.
+    if (op.getBias()) {
+      dim.beginResidue = 0;
+      dim.endResidue = dim.stride;
+    }
+    residues *= dim.residues();
+    isPartial |= dim.residues() != dim.stride;
     // With both, most of the new kernel would be zeros.
     if (dim.stride > 1 && dim.dilation > 1)
       return failure();
@@ -212,7 +254,7 @@ LogicalResult Lowering::run() {
   // What an activation does to each element it does before the elements are moved as well, and then in the convolution's kernel.
   Value end = op.getResult();
   SmallVector<Operation *> replaced = {op};
-  while (Operation *activation = activationOf(end)) {
+  while (Operation *activation = isPartial ? nullptr : activationOf(end)) {
     replaced.push_back(activation);
     IRMapping operands;
     operands.map(end, result);

@@ -45,7 +45,7 @@ struct Places {
 
 class WeightGradientEmitter {
 public:
-  WeightGradientEmitter(KernelBuilder &b, nn::KernelOp kernel, const ConvGeometry &geometry, nn::Dim matrices, Type element);
+  WeightGradientEmitter(KernelBuilder &b, nn::KernelOp kernel, ConvGeometry geometry, nn::Dim matrices, Type element);
 
   /// `placesOf` says where the operands of matrix `number` lie.
   EmittedKernel emit(StringRef symbol, llvm::function_ref<Places(KernelOperands &operands, Value number)> placesOf);
@@ -67,7 +67,8 @@ private:
 
   KernelBuilder &b;
   nn::KernelOp kernel;
-  const ConvGeometry &geometry;
+  ConvGeometry geometry;
+  std::array<int64_t, 3> skips = {1, 1, 1}; ///< input positions from one that is read to the next, where a dimension has one tap
   nn::Dim matrices;
   Type element;
   int64_t elementBits, lanes;
@@ -87,12 +88,19 @@ private:
 
 } // namespace
 
-WeightGradientEmitter::WeightGradientEmitter(KernelBuilder &b, nn::KernelOp kernel, const ConvGeometry &geometry,
+WeightGradientEmitter::WeightGradientEmitter(KernelBuilder &b, nn::KernelOp kernel, ConvGeometry given,
                                              nn::Dim matrices, Type element)
-    : b(b), kernel(kernel), geometry(geometry), matrices(matrices), element(element),
+    : b(b), kernel(kernel), geometry(given), matrices(matrices), element(element),
       elementBits(element.getIntOrFloatBitWidth()), lanes(b.target.lanes(elementBits)), taps(geometry.tapCount()),
       bands(geometry.out[1], std::max<int64_t>(1, kBandPositions / *nn::constantOf(geometry.out[2]))),
       width(*nn::constantOf(geometry.out[2])) {
+  // With one tap and no padding the input is as if it had no positions but those that are read.
+  for (unsigned d = 0; d < 3; ++d)
+    if (geometry.kernel[d] == 1 && !geometry.padBegin[d] && !geometry.padEnd[d]) {
+      skips[d] = geometry.stride[d];
+      geometry.stride[d] = 1;
+      geometry.in[d] = geometry.out[d];
+    }
   auto ceilDiv = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   columns = nn::panelColumns(geometry.groupOutputs, b.target.tileVectors() * lanes, lanes);
   vectors = columns / lanes;
@@ -129,6 +137,8 @@ EmittedKernel WeightGradientEmitter::emit(StringRef symbol,
     SmallVector<Value> place =
         b.delinearize(task, {b.dim(matrices), b.i64(geometry.groups), b.i64(panels), b.i64(chunks)});
     places = placesOf(operands, place[0]);
+    for (unsigned d = 0; d < 3; ++d)
+      places.inputSpatial[d] = b.mul(places.inputSpatial[d], b.i64(skips[d]));
     firstInput = b.mul(place[3], b.i64(chunk));
     channels = b.min(b.i64(chunk), b.sub(b.i64(geometry.groupChannels), firstInput));
     firstChannel = b.add(b.mul(place[1], b.i64(geometry.groupChannels)), firstInput);

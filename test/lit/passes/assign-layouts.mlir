@@ -81,4 +81,17 @@ module attributes {nn.dims = [#nn.dim<"N", 1, 64>]} {
       : (tensor<2x3x8x8xf32>, tensor<2x16x8x8xf32>) -> tensor<16x3x3x3xf32>
     return %dw : tensor<16x3x3x3xf32>
   }
+
+  // Transposes between channels-last images and matrices with the channels last only change names.
+  // CHECK-LABEL: func.func @renamed
+  // CHECK: %[[P:.*]] = nn.max_pool
+  // CHECK-NEXT: %[[M:.*]] = nn.transpose %[[P]] {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x16x4x4xf32, #[[LAST]]> -> tensor<2x4x4x16xf32>
+  // CHECK-NEXT: nn.transpose %[[M]] {permutation = array<i64: 0, 3, 1, 2>} : tensor<2x4x4x16xf32> -> tensor<2x16x4x4xf32, #[[LAST]]>
+  func.func @renamed(%x: tensor<2x16x8x8xf32>) -> tensor<2x16x4x4xf32> {
+    %p = nn.max_pool %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+                         pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>} : tensor<2x16x8x8xf32> -> tensor<2x16x4x4xf32>
+    %m = nn.transpose %p {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x16x4x4xf32> -> tensor<2x4x4x16xf32>
+    %r = nn.transpose %m {permutation = array<i64: 0, 3, 1, 2>} : tensor<2x4x4x16xf32> -> tensor<2x16x4x4xf32>
+    return %r : tensor<2x16x4x4xf32>
+  }
 }

@@ -235,6 +235,8 @@ INSTANTIATE_TEST_SUITE_P(
         MODEL("conv2d_rectangular", "x: f64[N, 2, 5, 6]", "z = conv2d(x, 2, kernel = [1, 3], padding = [0, 2]) as c"),
         MODEL("conv3d", "x: f64[1, 2, 3, 4, 3]", "z = conv3d(x, 2, kernel = 2) as c"),
         MODEL("conv3d_strided", "x: f64[1, 2, 5, 4, 5]", "z = conv3d(x, 3, kernel = [3, 2, 3], stride = 2, padding = 1) as c"),
+        MODEL("conv2d_strided_one_by_one", "x: f64[N, 3, 5, 6]", "z = conv2d(relu(x), 4, kernel = 1, stride = 2) as c"),
+        MODEL("conv2d_strided_padded", "x: f64[N, 2, 5, 7]", "z = conv2d(x, 3, kernel = 2, stride = 3, padding = 1) as c"),
         MODEL("conv2d_unequal_pads", "x: f64[1, 3, 5, 4]", "z = conv2d(x, 5, kernel = [3, 2], padding = [[2, 0], [0, 1]]) as c"),
         MODEL("conv2d_many_channels", "x: f64[1, 25, 3, 3]", "z = conv2d(x, 35, kernel = [3, 1], padding = [1, 0]) as c"),
         MODEL("conv2d_many_rows", "x: f64[N, 1, 40, 7]", "z = conv2d(x, 2, kernel = 3, stride = [1, 2]) as c"),
