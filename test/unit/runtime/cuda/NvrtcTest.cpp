@@ -36,7 +36,7 @@ TEST(Nvrtc, NamesAnUnknownArchitectureAndTheKnownOnes) {
   for (const char *architecture : {"sm_12345", "sm_", "gfx90a", "sm_1x", ""}) {
     auto compiled = nvrtc.compile(kScale, "scale", architecture);
     ASSERT_FALSE(compiled) << architecture;
-    EXPECT_EQ(compiled.error().kind, ErrorKind::User);
+    EXPECT_EQ(compiled.error().kind, ErrorKind::Environment);
     EXPECT_NE(compiled.error().message.find("'" + std::string(architecture) + "'"), std::string::npos);
     EXPECT_NE(compiled.error().message.find("sm_80"), std::string::npos);
   }
