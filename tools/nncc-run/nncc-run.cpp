@@ -13,6 +13,7 @@
 #include "tools/nncc-run/ModelReport.h"
 #include "tools/nncc-run/Profile.h"
 #include "tools/support/ExitStatus.h"
+#include "tools/support/Guarded.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,9 +25,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
-#include <stdexcept>
-#include <system_error>
 #include <unistd.h>
 
 using namespace nncc;
@@ -351,20 +349,12 @@ bool isColored(const std::string &color) {
 
 /// The run, and what it printed on its way to standard output.
 Result<ExitStatus> runGuarded(Options options) {
-  try {
+  return guarded([&]() -> Result<ExitStatus> {
     Result<ExitStatus> result = Runner(std::move(options)).run();
     if (std::fflush(stdout) != 0 && result)
       return userError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     return result;
-  } catch (const std::system_error &error) { // fmt::print
-    return userError(fmt::format("cannot write to standard output: {}", error.code().message()));
-  } catch (const std::bad_alloc &) {
-    return environmentError("out of memory");
-  } catch (const std::length_error &) {
-    return environmentError("out of memory");
-  } catch (const std::exception &exception) {
-    return internalError(exception.what());
-  }
+  });
 }
 
 } // namespace
@@ -385,13 +375,6 @@ int main(int argc, char **argv) {
   Result<ExitStatus> result = runGuarded(std::move(options));
   if (result)
     return *result;
-  // Diagnostics of a compilation come with their own place and severity.
-  const std::string &message = result.error().message;
-  bool isRendered = message.find(": error: ") != std::string::npos;
-  fmt::print(stderr, "{}{}\n",
-             isRendered ? ""
-             : colored  ? "\033[1;31merror:\033[0m "
-                        : "error: ",
-             message);
+  printError(result.error().message, colored);
   return exitStatusOf(result.error().kind);
 }

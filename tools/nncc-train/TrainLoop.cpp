@@ -146,12 +146,8 @@ Result<TrainEnd> TrainLoop::run() {
                            training->source().origin(), held, batchSize, epochs, epochs == 1 ? "" : "s", batchesPerEpoch, info.target));
   if (steps)
     journal->say(fmt::format("going on with step {} (epoch {}, batch {})", steps + 1, position.epoch + 1, position.batch + 1));
-  auto taken = model->snapshot();
-  if (!taken)
-    return taken.error();
-  safe = std::move(*taken);
-  safePosition = position;
-  safeSteps = steps;
+  if (auto noted = noteSafe(); !noted)
+    return noted.error();
 
   auto ended = runEpochs();
   if (!ended)
@@ -273,13 +269,20 @@ Result<void> TrainLoop::endEpoch() {
   return {};
 }
 
-Result<void> TrainLoop::save(bool isBest) {
+/// What is in the model now is known to be good.
+Result<void> TrainLoop::noteSafe() {
   auto taken = model->snapshot();
   if (!taken)
     return taken.error();
   safe = std::move(*taken);
   safePosition = position;
   safeSteps = steps;
+  return {};
+}
+
+Result<void> TrainLoop::save(bool isBest) {
+  if (auto noted = noteSafe(); !noted)
+    return noted.error();
   if (options.checkpoint.empty())
     return {};
   data::TrainingState state;

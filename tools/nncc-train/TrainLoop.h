@@ -29,6 +29,7 @@ private:
   Result<std::vector<double>> step(const data::Batch &batch);
   Result<void> endEpoch();
   Result<void> log(std::span<const double> results, int64_t samples);
+  Result<void> noteSafe();
   Result<void> save(bool isBest);
   Result<void> exportParameters();
   /// What went wrong when the loss is no number: the kernel that made the first one.

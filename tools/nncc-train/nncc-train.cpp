@@ -5,6 +5,7 @@
 #include "runtime/data/OpenData.h"
 #include "tools/nncc-train/TrainLoop.h"
 #include "tools/support/ExitStatus.h"
+#include "tools/support/Guarded.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,9 +13,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
-#include <stdexcept>
-#include <system_error>
 #include <unistd.h>
 
 using namespace nncc;
@@ -128,21 +126,11 @@ void complete(const CLI::App &app, RawOptions &raw) {
 }
 
 Result<TrainEnd> runGuarded(TrainOptions options) {
-  try {
-    options.loading.log = [isQuiet = options.quiet](const std::string &text) {
-      if (!isQuiet && text.starts_with("warning: "))
-        fmt::print(stderr, "{}\n", text);
-    };
-    return TrainLoop(std::move(options), isInterrupted).run();
-  } catch (const std::system_error &error) { // fmt::print
-    return userError(fmt::format("cannot write to standard output: {}", error.code().message()));
-  } catch (const std::bad_alloc &) {
-    return environmentError("out of memory");
-  } catch (const std::length_error &) {
-    return environmentError("out of memory");
-  } catch (const std::exception &exception) {
-    return internalError(exception.what());
-  }
+  options.loading.log = [isQuiet = options.quiet](const std::string &text) {
+    if (!isQuiet && text.starts_with("warning: "))
+      fmt::print(stderr, "{}\n", text);
+  };
+  return guarded([&] { return TrainLoop(std::move(options), isInterrupted).run(); });
 }
 
 } // namespace
@@ -170,9 +158,6 @@ int main(int argc, char **argv) {
   Result<TrainEnd> ended = runGuarded(std::move(raw.train));
   if (ended)
     return *ended == TrainEnd::Done ? kDone : kInterrupted;
-  // Diagnostics of a compilation come with their own place and severity.
-  const std::string &message = ended.error().message;
-  bool isRendered = message.find(": error: ") != std::string::npos;
-  fmt::print(stderr, "{}{}\n", isRendered ? "" : isColored ? "\033[1;31merror:\033[0m " : "error: ", message);
+  printError(ended.error().message, isColored);
   return exitStatusOf(ended.error().kind);
 }
