@@ -34,6 +34,16 @@ def BuildTrainStep : Pass<"build-train-step", "::mlir::ModuleOp"> {
   }];
 }
 
+def ApplyMixedPrecision : Pass<"apply-mixed-precision", "::mlir::ModuleOp"> {
+  let summary = "Let @train_step compute in bf16 or f16, with parameters and update in f32";
+  let description = [{
+    With `precision = bf16` or `f16` in the module's attribute `nn.train`, contractions, attention and recurrent layers of the forward
+    pass get narrow operands and results; softmax, sums, means, powers, exponentials and logarithms get f32; norms compute in f32 and give
+    what their input was; other ops are as wide as the widest of their operands, constants of one number aside. Each value is converted
+    once, parameters too, which stay f32. Loss, metrics and states keep their types. @evaluate is left as it is.
+  }];
+}
+
 def ApplyTrainingMode : Pass<"apply-training-mode", "::mlir::ModuleOp"> {
   let summary = "Give batch norms and dropouts of @train_step the meaning that they have in training";
   let description = [{

@@ -12,6 +12,9 @@ using namespace nncc;
 void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   // Training first: what it adds is made of nn ops, and all that follows treats it as any others.
   pm.addPass(createBuildTrainStep());
+  // Before batch statistics, which then are f32 ones of what the norms read, and before gradients, which come in the precision of the
+  // values that they belong to.
+  pm.addPass(createApplyMixedPrecision());
   // Before gradients, which are those of the ops as training means them.
   pm.addPass(createApplyTrainingMode());
   pm.addNestedPass<func::FuncOp>(createExpandGradients());

@@ -67,6 +67,8 @@ bool matchesKind(llvm::StringRef kind, const NnValue &value) {
     return value.number().has_value();
   if (kind == "bool")
     return value.as<bool>();
+  if (kind == "dtype")
+    return value.as<DType>();
   if (kind == "floats")
     return isListOf(value, [](const NnValue &item) { return item.number().has_value(); });
   if (kind == "strings")
@@ -90,7 +92,7 @@ NnValue trainDefault(llvm::StringRef text) {
                                                            : NnValue(std::stod(text.str()));
 }
 
-/// A checked value of this kind as an attribute: i64, f64, bool, and arrays of f64 and strings.
+/// A checked value of this kind as an attribute: i64, f64, bool, a type, and arrays of f64 and strings.
 mlir::Attribute attributeOf(mlir::Builder &builder, llvm::StringRef kind, const NnValue &value) {
   if (kind == "int")
     return builder.getI64IntegerAttr(*value.as<int64_t>());
@@ -98,6 +100,8 @@ mlir::Attribute attributeOf(mlir::Builder &builder, llvm::StringRef kind, const 
     return builder.getBoolAttr(*value.as<bool>());
   if (kind == "float")
     return builder.getF64FloatAttr(*value.number());
+  if (kind == "dtype")
+    return mlir::TypeAttr::get(nn::elementType(builder.getContext(), *value.as<DType>()));
   llvm::SmallVector<mlir::Attribute> items;
   for (const NnValue &item : **value.as<ListValue>())
     items.push_back(kind == "floats" ? mlir::Attribute(builder.getF64FloatAttr(*item.number()))
@@ -253,6 +257,12 @@ bool Elaborator::trainAssign(const Assign &assigned, TrainNames &names,
   if (!matchesKind(ref(setting->kind), *value)) {
     fail(assigned.value->range, fmt::format("'{}' must be of kind {}, found {}", name.name,
                                             setting->kind, describe(*value)));
+    return false;
+  }
+  if (name.name == "precision" && *value->as<DType>() != DType::F32 &&
+      *value->as<DType>() != DType::BF16) {
+    fail(assigned.value->range, fmt::format("'precision' must be f32 or bf16, found {}",
+                                            describe(*value)));
     return false;
   }
   settings.push_back(

@@ -57,6 +57,8 @@ const std::vector<TrainSetting> &trainSettings() {
       {"accumulate", "", "int",
        "batches whose gradients make one update, as their mean; 1 when absent"},
       {"epochs", "", "int", "passes over the data; 1 when absent"},
+      {"precision", "", "dtype",
+       "of what a step computes: f32 or bf16, with parameters and update in f32; f32 when absent"},
       {"seed", "", "int", "of initial parameters, shuffling and dropout; 0 when absent"},
       {"freeze", "", "strings", "paths of parameters that stay as they are, `*` for any text"},
   };

@@ -235,7 +235,7 @@ TEST(ElaborateError, TrainSections) {
   EXPECT_EQ(trainError(whole + "\nepoch = 3"),
             "7:1: 'epoch' is no setting, and nothing uses it; did you mean 'epochs'?; settings are "
             "loss, optimizer, schedule, clip, "
-            "batch, accumulate, epochs, seed, freeze");
+            "batch, accumulate, epochs, precision, seed, freeze");
   EXPECT_EQ(trainError("loss = cross_entropy(logits, label)\noptimizer = sgd(0.1)"),
             "4:30: unknown name 'label'");
   EXPECT_EQ(trainError("loss = crossentropy(logits, x)\noptimizer = sgd(0.1)"),
@@ -248,6 +248,20 @@ TEST(ElaborateError, TrainSections) {
             "5:22: argument 'lr' of 'sgd' must be of kind float, found the string \"fast\"");
   EXPECT_EQ(trainError(whole + "\nbatch = 0.5"),
             "7:9: 'batch' must be of kind int, found the number 0.5");
+}
+
+TEST(ElaborateError, Precision) {
+  const std::string whole =
+      "target t: i64[N]\nloss = cross_entropy(logits, t)\noptimizer = sgd(lr = 0.1)\n";
+  EXPECT_EQ(trainError(whole + "precision = bf16"), "no error");
+  EXPECT_EQ(trainError(whole + "precision = f32"), "no error");
+  EXPECT_EQ(trainError(whole + "precision = f64"),
+            "7:13: 'precision' must be f32 or bf16, found the element type f64");
+  EXPECT_EQ(trainError(whole + "precision = i8"),
+            "7:13: 'precision' must be f32 or bf16, found the element type i8");
+  EXPECT_EQ(trainError(whole + "precision = \"bf16\""),
+            "7:13: 'precision' must be of kind dtype, found the string \"bf16\"");
+  EXPECT_EQ(trainError(whole + "precision = fp16"), "7:13: unknown name 'fp16'");
 }
 
 } // namespace
