@@ -5,6 +5,7 @@
 #include "tools/nncc-bench/TorchSteps.h"
 #include "tools/support/MachinePeak.h"
 #include "tools/support/Model.h"
+#include "tools/support/Profile.h"
 #include "tools/support/Statistics.h"
 #include "tools/support/TextTable.h"
 #include "tools/support/Units.h"
@@ -31,7 +32,8 @@ struct TrainingCase {
 };
 
 constexpr TrainingCase kCases[] = {{"simple_net_mnist", 64}, {"simple_cnn_cifar10", 4}, {"simple_cnn_cifar10", 64},
-                                   {"lenet", 64},            {"resnet20", 32},          {"resnet50", 8}};
+                                   {"lenet", 64},            {"char_transformer", 32},  {"resnet20", 32},
+                                   {"resnet50", 8}};
 
 /// The usual residual network for CIFAR-10 (He et al., 2015), three blocks a stage.
 constexpr const char *kResNet20 = R"(nn 1
@@ -132,6 +134,27 @@ double nsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
+/// Where the time of a step goes, kernel by kernel.
+Result<void> printProfile(const Model &model, Instance &instance, Batch &batch, const TrainingBenchmark &benchmark) {
+  if (auto on = instance.setProfiling(true); !on)
+    return on.error();
+  MachinePeak peak(benchmark.threads);
+  for (auto start = Clock::now(); nsSince(start) < benchmark.seconds * 1e9;) {
+    peak.sample();
+    if (auto stepped = instance.trainStep(batch.tensors); !stepped)
+      return stepped.error();
+  }
+  auto steps = instance.trainStepProfile();
+  if (!steps)
+    return steps.error();
+  ProfileResult result;
+  result.steps = std::move(*steps);
+  result.peakGflops = peak.gflops();
+  result.where = fmt::format("{} thread{}", benchmark.threads, benchmark.threads == 1 ? "" : "s");
+  fmt::print("\n{}", renderProfile(model.info(), result));
+  return instance.setProfiling(false);
+}
+
 struct StepTiming {
   double ns = 0, torchNs = 0, flops = 0, peakGflops = 0;
 };
@@ -172,6 +195,9 @@ Result<StepTiming> timeStep(const TrainingCase &test, const TrainingBenchmark &b
     timing.flops += double(step.flops);
   if (auto off = instance->setProfiling(false); !off)
     return off.error();
+  if (benchmark.profile)
+    if (auto profiled = printProfile(*model, *instance, batch, benchmark); !profiled)
+      return profiled.error();
 
   constexpr size_t kLeastSteps = 5;
   MachinePeak peak(benchmark.threads);

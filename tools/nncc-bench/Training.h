@@ -13,6 +13,7 @@ struct TrainingBenchmark {
   std::string python;   ///< a Python that has PyTorch, or empty
   int threads = 1;
   double seconds = 1; ///< of each measurement
+  bool profile = false; ///< a table of each step's kernels too
   std::string only;   ///< part of a model's name, or empty: all
 };
 

@@ -37,7 +37,7 @@ struct Options {
   std::vector<int> threads = {1, 2};
   double seconds = 1;
   std::string examples = NNCC_EXAMPLES_DIR;
-  bool train = false;
+  bool train = false, profile = false;
   std::string python, model;
 };
 
@@ -172,7 +172,7 @@ public:
     fmt::print("nncc-bench " NNCC_VERSION ", {} vectors\n", MachinePeak::instructionSet());
     if (options.train)
       return benchmarkTraining({options.examples, options.python, options.threads.front(),
-                                options.seconds, options.model});
+                                options.seconds, options.profile, options.model});
     if (wants("conv") || wants("gemm") || wants("depthwise") || wants("other"))
       if (auto done = kernels(); !done)
         return done;
@@ -325,6 +325,7 @@ int main(int argc, char **argv) {
   app.add_option("--examples", options.examples, "Folder of resnet50.nn and lenet.nn")
       ->capture_default_str();
   auto *train = app.add_flag("--train", options.train, "Measure training steps instead");
+  app.add_flag("--profile", options.profile, "Print the kernels of each step too")->needs(train);
   app.add_option("--torch", options.python, "A Python with PyTorch, whose steps are measured too")
       ->needs(train);
   app.add_option("--model", options.model, "Only models with this in their name")->needs(train);

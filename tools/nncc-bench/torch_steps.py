@@ -66,11 +66,43 @@ def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-# Builder, shape of a sample, classes, optimizer.
+class DecoderLayer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width), nn.Dropout(0.1))
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.qkv(self.ln_1(x)).chunk(3, dim=-1))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.drop(self.out(y.transpose(1, 2).reshape(batch, length, width)))
+        return x + self.mlp(self.ln_2(x))
+
+
+class CharTransformer(nn.Module):
+    """examples/char_transformer.nn; its scores are those of all places of all texts, one after the other."""
+
+    def __init__(self, length=64, vocabulary=256, width=96, heads=4, depth=3):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Parameter(0.02 * torch.randn(length, width))
+        self.layers = nn.Sequential(*(DecoderLayer(width, heads) for _ in range(depth)))
+        self.ln_f = nn.LayerNorm(width)
+
+    def forward(self, tokens):
+        x = self.ln_f(self.layers(self.wte(tokens) + self.wpe))
+        return (x @ self.wte.weight.T).flatten(0, 1)
+
+
+# Builder, shape of a sample (of tokens, where its classes are), classes, optimizer.
 MODELS = {
     "lenet": (lenet, (1, 28, 28), 10, lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=1e-4)),
     "simple_cnn_cifar10": (simple_cnn, (3, 32, 32), 10, lambda p: torch.optim.SGD(p, 0.001, momentum=0.9)),
     "simple_net_mnist": (mlp, (1, 28, 28), 10, lambda p: torch.optim.Adam(p, 0.001)),
+    "char_transformer": (CharTransformer, (64,), 256, lambda p: torch.optim.AdamW(p, 2e-3, weight_decay=0.01)),
     "resnet20": (resnet20, (3, 32, 32), 10, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-4)),
     "resnet50": (resnet50, (3, 224, 224), 1000, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-4)),
 }
@@ -83,12 +115,18 @@ def main():
     build, shape, classes, make_optimizer = MODELS[name]
     model = build().train()
     optimizer = make_optimizer(model.parameters())
-    x, label = torch.randn(batch, *shape), torch.randint(classes, (batch,))
+    if len(shape) == 1:
+        x, label = torch.randint(classes, (batch, *shape)), torch.randint(classes, (batch * shape[0],))
+    else:
+        x, label = torch.randn(batch, *shape), torch.randint(classes, (batch,))
+    clips = name == "char_transformer"
 
     def step():
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), label)
         loss.backward()
+        if clips:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         return loss.item()
 

@@ -11,7 +11,7 @@
 #include "tools/nncc-run/DeviceList.h"
 #include "tools/nncc-run/InputSpec.h"
 #include "tools/nncc-run/ModelReport.h"
-#include "tools/nncc-run/Profile.h"
+#include "tools/support/Profile.h"
 #include "tools/support/ExitStatus.h"
 #include "tools/support/Guarded.h"
 

@@ -1,6 +1,6 @@
 // Profiles of runs; see Profile.h.
 
-#include "tools/nncc-run/Profile.h"
+#include "tools/support/Profile.h"
 #include "tools/support/MachinePeak.h"
 #include "tools/support/TextTable.h"
 #include "tools/support/Units.h"
