@@ -158,6 +158,17 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
   }];
 }
 
+def RecomputeValues : Pass<"recompute-values", "::mlir::func::FuncOp"> {
+  let summary = "Compute values again where they are read, when that is cheaper than to store them";
+  let description = [{
+    A kernel of @train_step that computes each element by itself (a centred activation, a dropout mask, positions) goes into all
+    kernels that read its result, if each can compute it where it reads: in elementwise kernels, before reductions, in the epilogue of
+    contractions. It does so when fewer bytes are moved, by more than the repeated operations cost, and no more bytes are kept for the
+    gradients than before, at the batch of the train section.
+  }];
+  let statistics = [Statistic<"recomputedValues", "recomputed-values", "Values that are computed where they are read">];
+}
+
 def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {
   let summary = "Let kernels write their results straight into slices of a concatenation";
   let description = [{

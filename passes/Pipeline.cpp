@@ -50,6 +50,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   pm.addPass(createOutlinePrepare());
   // Kernels last: from here on ops have an order of execution and their results have buffers.
   pm.addNestedPass<func::FuncOp>(createFormKernels());
+  // Behind kernels, which say what can be computed where it is read, and behind the last CSE, which would undo it.
+  pm.addNestedPass<func::FuncOp>(createRecomputeValues());
   // Behind kernels, which alone have results to place, and before buffers, which the parts then share.
   pm.addNestedPass<func::FuncOp>(createPlaceConcats());
   // Behind all that moves kernels, before buffers: it may add readers.
