@@ -73,6 +73,11 @@ Result<driver::ImportedModel> driver::importModel(mlir::MLIRContext &context,
   }
   if (!module || diagnostics.hasErrors())
     return userError(diagnostics.render(source.color));
+  if (auto settings = (*module)->getAttrOfType<mlir::DictionaryAttr>(nn::NNDialect::kTrainAttr); settings && source.batch > 0) {
+    mlir::NamedAttrList changed(settings);
+    changed.set("batch", mlir::IntegerAttr::get(mlir::IntegerType::get(&context, 64), source.batch));
+    (*module)->setAttr(nn::NNDialect::kTrainAttr, changed.getDictionary(&context));
+  }
   return ImportedModel{std::move(module), diagnostics.render(source.color)};
 }
 

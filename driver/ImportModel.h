@@ -18,6 +18,7 @@ struct ModelSource {
   std::optional<std::string> text; ///< instead of the file's contents
   std::vector<std::pair<std::string, int64_t>> fixedDims; ///< --dim batch=8
   bool training = false; ///< keep what the train section says
+  int64_t batch = 0;     ///< instead of the train section's; 0: that one
   bool color = false;                                     ///< ANSI colours in messages
 };
 

@@ -5,10 +5,13 @@
 #include "codegen/link/WriteObject.h"
 #include "driver/Diagnose.h"
 #include "driver/PhaseDump.h"
+#include "passes/Passes.h"
 #include "passes/Pipeline.h"
 #include "runtime/CpuLevel.h"
+#include "runtime/MemoryPlan.h"
 #include "runtime/cuda/KernelLoader.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/TimeProfiler.h"
 
 using namespace nncc;
@@ -43,12 +46,83 @@ Result<void> driver::runPasses(mlir::ModuleOp module, const passes::Packing &pac
       return dump.error();
     passes.addInstrumentation(std::move(*dump));
   }
-  passes::buildPipeline(passes, packing);
+  passes::buildPipeline(passes, packing, options.memoryBudgetBytes);
 
   DiagnosticText diagnostics(*module.getContext());
   if (failed(passes.run(module)))
     return diagnostics.take(ErrorKind::User, "a pass failed without saying why");
   return {};
+}
+
+std::vector<int64_t> driver::trainingDims(const rt::Program &program) {
+  std::vector<int64_t> dims;
+  for (const rt::NamedDim &dim : program.dims)
+    dims.push_back(dim.min);
+  const rt::EntryPoint *step = program.findEntryPoint(passes::kTrainStepFunction.str());
+  if (!step || !program.training)
+    return dims;
+  for (uint32_t input : step->inputs)
+    if (const rt::Buffer &buffer = program.buffers[input]; !buffer.shape.empty())
+      if (const std::vector<rt::SizeExpr::Term> &terms = buffer.shape[0].terms;
+          terms.size() == 1 && terms[0].op == rt::SizeExpr::Op::Dim)
+        dims[terms[0].value] = program.training->batch;
+  return dims;
+}
+
+/// What FormKernels and FitMemoryBudget left of @train_step.
+static StepNotes noteSteps(mlir::ModuleOp module) {
+  StepNotes notes;
+  auto step = module.lookupSymbol<mlir::func::FuncOp>(passes::kTrainStepFunction);
+  if (!step)
+    return notes;
+  if (auto bytes = step->getAttrOfType<mlir::IntegerAttr>(passes::kUnlimitedBytesAttr))
+    notes.unlimitedBytes = bytes.getInt();
+  for (auto kernel : step.getOps<nn::KernelOp>()) {
+    StepNote &note = notes.kernels.emplace_back();
+    note.kernel = kernel.getKernelName().str();
+    note.isRecomputed = kernel->hasAttr(passes::kRecomputedAttr);
+    kernel.getLoc()->walk([&](mlir::Location loc) {
+      if (auto name = mlir::dyn_cast<mlir::NameLoc>(loc))
+        note.phase = name.getName() == passes::kBackwardLocation ? StepNote::Phase::Backward
+                     : name.getName() == passes::kUpdateLocation ? StepNote::Phase::Update
+                                                                 : note.phase;
+      if (auto place = mlir::dyn_cast<mlir::FileLineColLoc>(loc); place && note.source.empty())
+        note.source = llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(), place.getColumn());
+      return mlir::WalkResult::advance();
+    });
+  }
+  return notes;
+}
+
+/// Runs the passes on `imported` and builds the program from what they leave, in `module`. What code generation adds to the arena
+/// (workspaces of CUDA kernels) is known only then: where it goes beyond the budget, the passes get so much less, and again.
+template <typename Built>
+static Result<Built> buildWithinBudget(mlir::ModuleOp imported, const passes::Packing &packing, const PassOptions &options,
+                                       mlir::OwningOpRef<mlir::ModuleOp> &module,
+                                       llvm::function_ref<Result<Built>(mlir::ModuleOp)> build) {
+  PassOptions given = options;
+  constexpr int kMostTries = 4;
+  for (int attempt = 1;; ++attempt) {
+    module = imported.clone();
+    if (auto ran = runPasses(*module, packing, given); !ran)
+      return ran.error();
+    Result<Built> built = build(*module);
+    const rt::EntryPoint *step = built ? built->program.findEntryPoint(passes::kTrainStepFunction.str()) : nullptr;
+    if (!options.memoryBudgetBytes || !step)
+      return built;
+    auto plan = rt::planMemory(built->program, *step, trainingDims(built->program));
+    if (!plan)
+      return plan.error();
+    int64_t excess = plan->arenaBytes - options.memoryBudgetBytes;
+    if (excess <= 0)
+      return built;
+    given.memoryBudgetBytes -= excess;
+    if (attempt == kMostTries || given.memoryBudgetBytes <= 0)
+      return userError(llvm::formatv("a training step needs {0} bytes for intermediates, {1} more than the memory budget: workspaces of its "
+                                     "kernels take the rest; allow more, or train with a smaller batch",
+                                     plan->arenaBytes, excess)
+                           .str());
+  }
 }
 
 Result<codegen::CompiledKernels> driver::buildProgram(mlir::ModuleOp module,
@@ -77,15 +151,14 @@ Result<CudaCode> driver::compileCuda(mlir::ModuleOp imported,
                                      const codegen::cuda::CudaOptions &cudaOptions,
                                      const PassOptions &options,
                                      llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
-  mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
-  if (auto ran = runPasses(*module, cudaPacking(), options); !ran)
-    return ran.error();
-  auto compiled = buildCudaProgram(*module, cudaOptions);
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto compiled = buildWithinBudget<CudaProgram>(imported, cudaPacking(), options, module,
+                                                 [&](mlir::ModuleOp lowered) { return buildCudaProgram(lowered, cudaOptions); });
   if (!compiled)
     return compiled.error();
   if (afterPasses)
     afterPasses(*module);
-  CudaCode code{std::move(compiled->program), {}, std::move(compiled->sources)};
+  CudaCode code{std::move(compiled->program), {}, std::move(compiled->sources), noteSteps(*module)};
   code.contents.header = codegen::cuda::deviceHeader().str();
   for (const codegen::cuda::CudaSource &source : code.sources)
     code.contents.kernels.push_back({source.symbol, source.text, {}});
@@ -146,10 +219,10 @@ Result<VariantCode> driver::compileVariant(mlir::ModuleOp imported,
                                            const codegen::CpuTarget &target, unsigned optLevel,
                                            size_t variantIndex, const PassOptions &options,
                                            llvm::function_ref<void(mlir::ModuleOp)> afterPasses) {
-  mlir::OwningOpRef<mlir::ModuleOp> module(imported.clone());
-  if (auto ran = runPasses(*module, packingFor(target), options); !ran)
-    return ran.error();
-  auto compiled = driver::buildProgram(*module, target);
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto compiled = buildWithinBudget<codegen::CompiledKernels>(imported, packingFor(target), options, module, [&](mlir::ModuleOp lowered) {
+    return driver::buildProgram(lowered, target);
+  });
   if (!compiled)
     return compiled.error();
   if (afterPasses)
@@ -161,5 +234,5 @@ Result<VariantCode> driver::compileVariant(mlir::ModuleOp imported,
   if (!object)
     return object.error();
   return VariantCode{target.level == "native" ? rt::hostCpuLevel() : target.level,
-                     std::move(compiled->program), std::move(*object)};
+                     std::move(compiled->program), std::move(*object), noteSteps(*module)};
 }

@@ -24,6 +24,23 @@ struct PassOptions {
   /// Applies the stock command-line flags, where there is a command line.
   std::function<llvm::LogicalResult(mlir::PassManager &)> configure;
   std::string dumpFolder; ///< --dump-phases, or empty
+  /// --memory-budget: bytes that the intermediates of a training step may take at the batch of the train section; 0: any.
+  int64_t memoryBudgetBytes = 0;
+};
+
+/// A kernel of a training step, for reports.
+struct StepNote {
+  enum class Phase { Forward, Backward, Update };
+  Phase phase = Phase::Forward;
+  bool isRecomputed = false; ///< it makes again what was dropped to fit a memory budget
+  std::string kernel;        ///< its name
+  std::string source;        ///< file:line:column of the model
+};
+
+/// What the passes know of train_step and the Program does not say.
+struct StepNotes {
+  std::vector<StepNote> kernels; ///< in order
+  int64_t unlimitedBytes = 0;    ///< of the arena, had there been no memory budget
 };
 
 /// The target for --cpu; a user error names the known levels.
@@ -31,6 +48,10 @@ Result<codegen::CpuTarget> findTarget(const std::string &cpu);
 
 /// The sizes in which a target wants weights packed.
 passes::Packing packingFor(const codegen::CpuTarget &target);
+
+/// Values of the named dims for which a training step is planned: the batch of the train section for a dim that is the first of an
+/// input, for any other the least it may be.
+std::vector<int64_t> trainingDims(const rt::Program &program);
 
 /// From logical ops to kernels and views.
 Result<void> runPasses(mlir::ModuleOp module, const passes::Packing &packing,
@@ -55,6 +76,7 @@ struct CudaCode {
   rt::Program program;
   codegen::DescriptorCuda contents; ///< but its programJson
   std::vector<codegen::cuda::CudaSource> sources; ///< what the contents were made from, for reports
+  StepNotes stepNotes;
 };
 /// The passes and the program for CUDA, on a copy of `imported`; `afterPasses` as in
 /// compileVariant. An environment error when there is no NVRTC for `architectures` ("sm_80"), a user
@@ -83,6 +105,7 @@ struct VariantCode {
   std::string cpuLevel; ///< as runtime/CpuLevel.h spells it
   rt::Program program;
   llvm::SmallVector<char, 0> object;
+  StepNotes stepNotes;
 };
 
 /// All stages of this file, on a copy of `imported`. `afterPasses` sees the module when the passes

@@ -199,6 +199,8 @@ LogicalResult TrainStepBuilder::build() {
   Value loss = exit.getOperand(0);
   SmallVector<Type> types = llvm::map_to_vector(by, [](Value value) { return value.getType(); });
   auto gradient = nn::GradientOp::create(builder, loc, types, ValueRange(loss), ValueRange(), by);
+  // Reports tell the update by its locations.
+  b.setLoc(NameLoc::get(builder.getStringAttr(kUpdateLocation), loc));
   SmallVector<Value> flat;
   size_t next = 0;
   for (Group &group : groups) {
@@ -210,12 +212,12 @@ LogicalResult TrainStepBuilder::build() {
   if (failed(accumulate(b, flat)))
     return failure();
   if (auto clip = settings.getAs<DictionaryAttr>("clip"))
-    clipGradients(builder, loc, clip, flat);
-  Value rate = buildLearningRate(builder, loc, state, settings);
+    clipGradients(builder, b.getLoc(), clip, flat);
+  Value rate = buildLearningRate(builder, b.getLoc(), state, settings);
   auto optimizer = settings.getAs<DictionaryAttr>("optimizer");
   for (auto [group, gradients] : llvm::zip(groups, flat)) {
     group.parameters.gradients = gradients;
-    Value values = buildUpdate(builder, loc, state, optimizer, group.parameters, rate);
+    Value values = buildUpdate(builder, b.getLoc(), state, optimizer, group.parameters, rate);
     state.write(group.parameters.state, values);
   }
   Value count = state.readNumber(kStepState, builder.getI64Type());

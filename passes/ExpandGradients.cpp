@@ -96,6 +96,7 @@ LogicalResult Expansion::propagate(Operation *op) {
 
 LogicalResult Expansion::run() {
   findActive();
+  Operation *lastForward = gradient->getPrevNode();
   TensorBuilder b(builder, gradient.getLoc());
   for (auto [index, of] : llvm::enumerate(gradient.getOf())) {
     RankedTensorType type = b.typeOf(of);
@@ -113,6 +114,9 @@ LogicalResult Expansion::run() {
     Value value = gradients.lookup(by);
     result.replaceAllUsesWith(value ? value : b.zeros(b.typeOf(by)));
   }
+  // Reports tell the backward pass by its locations.
+  for (Operation *op = gradient->getPrevNode(); op && op != lastForward; op = op->getPrevNode())
+    op->setLoc(NameLoc::get(builder.getStringAttr(kBackwardLocation), op->getLoc()));
   gradient.erase();
   return success();
 }

@@ -17,6 +17,12 @@ inline constexpr llvm::StringLiteral kEvaluateFunction = "evaluate";
 inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
 /// On a result of @prepare and an argument of @infer: the name of the constant that leads from one to the other.
 inline constexpr llvm::StringLiteral kConstantAttr = "nn.constant";
+/// Names of locations (NameLoc) around those of ops that belong to the backward pass or to the update of a training step.
+inline constexpr llvm::StringLiteral kBackwardLocation = "backward", kUpdateLocation = "update";
+/// On @train_step: bytes that its arena would take without a memory budget.
+inline constexpr llvm::StringLiteral kUnlimitedBytesAttr = "nn.unlimited_bytes";
+/// On a kernel that computes again what was dropped.
+inline constexpr llvm::StringLiteral kRecomputedAttr = "nn.recomputed";
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"

@@ -180,6 +180,19 @@ def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FitMemoryBudget : Pass<"fit-memory-budget", "::mlir::func::FuncOp"> {
+  let summary = "Run kernels of @train_step again rather than keep their results, until its memory fits a budget";
+  let description = [{
+    Of the values that are kept for the backward pass, some are dropped, and the kernels that computed them run again before they are
+    read: those that save most bytes for their cost, until the arena that the runtime will plan, at the batch of the train section,
+    fits `budget` bytes. Copies of kernels are marked `nn.recomputed`. Where nothing fits, an error says how much is needed.
+  }];
+  let options = [
+    Option<"budget", "budget", "int64_t", "0", "Bytes of the arena of a training step; 0: as many as it takes">
+  ];
+  let statistics = [Statistic<"recomputedKernels", "recomputed-kernels", "Kernels that run again">];
+}
+
 def PlaceStates : Pass<"place-states", "::mlir::func::FuncOp"> {
   let summary = "Make sure that kernels may write the next value of a state over the present one";
   let description = [{

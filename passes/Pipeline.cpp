@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace nncc;
 
-void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
+void passes::buildPipeline(OpPassManager &pm, const Packing &sizes, int64_t memoryBudgetBytes) {
   // Training first: what it adds is made of nn ops, and all that follows treats it as any others.
   pm.addPass(createBuildTrainStep());
   // Before batch statistics, which then are f32 ones of what the norms read, and before gradients, which come in the precision of the
@@ -54,6 +54,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes) {
   pm.addNestedPass<func::FuncOp>(createRecomputeValues());
   // Behind kernels, which alone have results to place, and before buffers, which the parts then share.
   pm.addNestedPass<func::FuncOp>(createPlaceConcats());
+  // Behind all that decides what kernels there are; it runs some of them again.
+  pm.addNestedPass<func::FuncOp>(createFitMemoryBudget({memoryBudgetBytes}));
   // Behind all that moves kernels, before buffers: it may add readers.
   pm.addNestedPass<func::FuncOp>(createPlaceStates());
   // Buffers behind kernels: which tensors exist at all, and who reads them last, is known only now.
@@ -67,6 +69,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                           llvm::cl::init(passes::Packing().columns)};
   Option<int64_t> lanes{*this, "lanes", llvm::cl::desc("f32 elements of a vector register"),
                         llvm::cl::init(passes::Packing().lanes)};
+  Option<int64_t> memoryBudget{*this, "memory-budget", llvm::cl::desc("Bytes of the arena of a training step; 0: any"),
+                               llvm::cl::init(0)};
 };
 
 } // namespace
@@ -74,5 +78,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 void passes::registerPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "nncc-cpu-pipeline", "From nn ops to kernels for the CPU",
-      [](OpPassManager &pm, const PipelineOptions &options) { buildPipeline(pm, {options.columns, options.lanes, true}); });
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildPipeline(pm, {options.columns, options.lanes, true}, options.memoryBudget);
+      });
 }

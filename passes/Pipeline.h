@@ -13,8 +13,9 @@ struct Packing {
   bool multipliesTransposed = true;
 };
 
-/// From logical, row-major nn ops to @prepare and @infer made of kernels and views.
-void buildPipeline(mlir::OpPassManager &pm, const Packing &packing);
+/// From logical, row-major nn ops to @prepare and @infer made of kernels and views. With a budget, a training step's intermediates
+/// take at most so many bytes.
+void buildPipeline(mlir::OpPassManager &pm, const Packing &packing, int64_t memoryBudgetBytes = 0);
 
 /// Registers the pipeline by name: `nncc-opt --nncc-cpu-pipeline`.
 void registerPipelines();

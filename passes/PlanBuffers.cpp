@@ -2,6 +2,7 @@
 // codegen/ProgramBuilder gives such a result the operand's buffer, and the runtime's arena planner, which knows sizes and lifetimes
 // for the batch at hand, places the buffers that remain. Runs last, since any change of order or fusion changes lifetimes.
 
+#include "passes/InPlace.h"
 #include "passes/Passes.h"
 
 #include "ir/Kernel.h"
@@ -53,6 +54,15 @@ bool readsWhereItWrites(nn::KernelOp kernel, BlockArgument argument) {
   return true;
 }
 
+} // namespace
+
+bool passes::mayOverwrite(nn::KernelOp kernel, unsigned operand) {
+  return kernel.getNumResults() == 1 && hasSameElements(tensorTypeOf(kernel.getInputs()[operand]), tensorTypeOf(kernel.getResult(0))) &&
+         readsWhereItWrites(kernel, kernel.getBlock().getArgument(operand));
+}
+
+namespace {
+
 class BufferPlanner {
 public:
   /// Returns how many results were put in place.
@@ -102,8 +112,7 @@ private:
       Value buffer = bufferOf(operand);
       if (!buffer.getDefiningOp<nn::KernelOp>() || returned.contains(buffer) ||
           lastUse.lookup(buffer) > positions.lookup(kernel) ||
-          !hasSameElements(tensorTypeOf(operand), tensorTypeOf(result)) ||
-          !readsWhereItWrites(kernel, kernel.getBlock().getArgument(index)))
+          !mayOverwrite(kernel, index))
         continue;
       // The same memory under a second operand would be read after it was overwritten.
       if (llvm::count_if(kernel.getInputs(), [&](Value other) { return bufferOf(other) == buffer; }) > 1)

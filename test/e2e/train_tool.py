@@ -294,6 +294,28 @@ class Resuming(TrainTest):
         self.assertEqual(self.bytesOf("cut.safetensors"), self.bytesOf("through.safetensors"))
 
 
+class MemoryBudget(TrainTest):
+    """--memory-budget: of text, which is compiled for the batch at hand."""
+
+    def testTrainsTheSameBytes(self):
+        text = self.write("small.nn", MODEL)
+        common = ("--batch=64", "--epochs=1", "--export")
+        self.trains(text, *common, self.path("plain.safetensors"))
+        self.trains(text, *common, self.path("fitted.safetensors"), "--memory-budget=450K")
+        self.assertEqual(self.bytesOf("fitted.safetensors"), self.bytesOf("plain.safetensors"))
+
+    def testSaysWhatIsNeeded(self):
+        text = self.write("small.nn", MODEL)
+        said = self.trains(text, "--batch=64", "--memory-budget=64K", status=1)
+        self.assertRegex(said, r"small.nn:3:7: error: a training step of N = 64 needs at least [0-9.]+ KiB")
+        # A batch for which the same is enough.
+        self.trains(text, "--batch=2", "--max-steps=1", "--memory-budget=64K")
+
+    def testOfAnObjectIsDecided(self):
+        self.assertIn("nncc --train --memory-budget=1M", self.trains(self.model(), "--memory-budget=1M", status=2))
+        self.assertIn("expected a number of bytes", self.trains(self.write("small.nn", MODEL), "--memory-budget=1X", status=2))
+
+
 class NotANumber(TrainTest):
     def testTheKernelThatMadeItIsNamed(self):
         """The square root of a negative number, beside much that is sound."""

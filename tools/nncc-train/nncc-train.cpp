@@ -6,6 +6,7 @@
 #include "tools/nncc-train/TrainLoop.h"
 #include "tools/support/ExitStatus.h"
 #include "tools/support/Guarded.h"
+#include "tools/support/Units.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -44,10 +45,14 @@ std::string checkRate(const std::string &text) {
   return rate >= 0 && std::isfinite(rate) && end != text.c_str() && !*end ? "" : "expected a number >= 0, found " + text;
 }
 
+std::string checkBytes(const std::string &text) {
+  return parseBytes(text) ? "" : "expected a number of bytes, or of K, M or G, as in 512M, found " + text;
+}
+
 struct RawOptions {
   TrainOptions train;
   std::vector<std::string> fields;
-  std::string resume, color = "auto";
+  std::string resume, color = "auto", memoryBudget;
   bool inOrder = false;
 };
 
@@ -72,6 +77,10 @@ void addDataOptions(CLI::App &app, RawOptions &raw) {
 void addTrainingOptions(CLI::App &app, RawOptions &raw) {
   TrainOptions &options = raw.train;
   app.add_option("--epochs", options.epochs, "Passes over the data; by default what the train section says")->check(CLI::PositiveNumber);
+  app.add_option("--memory-budget", raw.memoryBudget,
+                 "Let intermediates of a step take at most so many bytes, 512M (or K or G): values are computed again rather than kept")
+      ->type_name("BYTES")
+      ->check(checkBytes);
   app.add_option("--max-steps", options.maxSteps, "End after this many steps of the whole training")->check(CLI::PositiveNumber);
   app.add_option("--lr", options.learningRate, "Learning rate, before its schedule, instead of the train section's")->check(checkRate);
   app.add_option("--seed", options.seed,
@@ -115,6 +124,12 @@ void complete(const CLI::App &app, RawOptions &raw) {
   options.resume = app.count("--resume") > 0;
   options.resumeFrom = raw.resume;
   options.loading.seed = options.seed.value_or(0);
+  if (!raw.memoryBudget.empty()) {
+    options.loading.memoryBudgetBytes = *parseBytes(raw.memoryBudget);
+    options.loading.batch = options.batch.value_or(0);
+    if (options.model.ends_with(".so"))
+      throw CLI::ValidationError("--memory-budget", "is decided when a model is compiled: nncc --train --memory-budget=" + raw.memoryBudget);
+  }
   if (options.resume && options.checkpoint.empty())
     throw CLI::RequiresError("--resume", "--checkpoint");
   if (options.resume && options.overwrite)

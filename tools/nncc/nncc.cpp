@@ -6,10 +6,12 @@
 #include "driver/ModelGraph.h"
 #include "driver/ModelHeader.h"
 #include "driver/ModelSummary.h"
+#include "driver/StepReport.h"
 #include "driver/WriteModel.h"
 #include "runtime/File.h"
 #include "runtime/cuda/Nvrtc.h"
 #include "tools/support/ExitStatus.h"
+#include "tools/support/Units.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -92,6 +94,9 @@ cl::list<std::string> fixedDims("dim", cl::value_desc("name=value"), cl::cat(cat
                                 cl::desc("Fix a named dim, as in --dim batch=8"));
 cl::opt<bool> train("train", cl::cat(category),
                     cl::desc("Compile the train section too: the model then trains as well as infers"));
+cl::opt<std::string> memoryBudget("memory-budget", cl::value_desc("bytes"), cl::cat(category),
+                                  cl::desc("Let intermediates of a training step, at the batch of the train section, take at most "
+                                           "512M (or K or G): values are computed again rather than kept"));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of initialised parameters"), cl::init(0),
                        cl::cat(category));
 cl::opt<bool> report("report", cl::desc("Print memory and kernels of the compiled model"),
@@ -187,6 +192,7 @@ PassOptions Driver::passOptions() const {
     return mlir::applyPassManagerCLOptions(passes);
   };
   options.dumpFolder = dumpFolder;
+  options.memoryBudgetBytes = memoryBudget.empty() ? 0 : *tools::parseBytes(memoryBudget);
   return options;
 }
 
@@ -335,7 +341,7 @@ Result<void> Driver::emitSharedObject() {
     llvm::errs() << compiled->warnings;
   ModelFiles files{pathFor("so"), self, weightsMode};
   // Linking resets all flags: lld is a program with flags of its own.
-  bool printReport = report, printPath = verbose;
+  bool printReport = report, printPath = verbose, trains = train;
   std::string architecture = gpuArchitecture();
   if (auto written = writeSharedObject(*compiled, files); !written)
     return written.error();
@@ -349,6 +355,12 @@ Result<void> Driver::emitSharedObject() {
   auto text = reportMemory(program, codeBytes, compiled->weights.size());
   if (!text)
     return text.error();
+  if (trains) {
+    auto step = reportTrainStep(program, onCpu ? compiled->variants.front().stepNotes : compiled->cuda->stepNotes);
+    if (!step)
+      return step.error();
+    *text += "\n" + *step;
+  }
   if (compiled->cuda) {
     auto kernels = reportCudaKernels(compiled->cuda->program, compiled->cuda->sources, architecture);
     if (!kernels)
@@ -402,6 +414,10 @@ std::optional<std::string> findUsageMistake() {
   if (emitKind != Emit::SharedObject && gpuArchitectures.size() > 1)
     return "--arch: the output is for one architecture, found " +
            std::to_string(gpuArchitectures.size());
+  if (!memoryBudget.empty() && !train)
+    return "--memory-budget is for a training step: say --train too";
+  if (!memoryBudget.empty() && !tools::parseBytes(memoryBudget))
+    return "--memory-budget " + memoryBudget + ": expected a number of bytes, or of K, M or G, as in 512M";
   if (optLevel < '0' || optLevel > '3')
     return std::string("-O") + optLevel.getValue() + ": expected -O0, -O1, -O2 or -O3";
   for (const std::string &dim : fixedDims)

@@ -123,6 +123,8 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     jitOptions.weights = options.weights.empty() ? nullptr : options.weights.c_str();
     jitOptions.seed = options.seed;
     jitOptions.training = options.training;
+    jitOptions.memory_budget = options.memoryBudgetBytes;
+    jitOptions.batch = options.batch;
     jitOptions.target = options.device.starts_with("cuda") ? "cuda" : "cpu";
     nncc_jit_program *program = nullptr;
     nncc_status status = compile(&jitOptions, &program);

@@ -2,11 +2,15 @@
 
 #include "tools/support/Units.h"
 
+#include "support/CheckedSize.h"
+
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
+using namespace nncc;
 using namespace nncc::tools;
 
 /// Three significant digits for a value below 1000.
@@ -58,4 +62,21 @@ std::string nncc::tools::formatShare(double share) {
 
 std::string nncc::tools::formatFixed(double value, int digits) {
   return fmt::format("{:.{}f}", value, digits);
+}
+
+std::optional<int64_t> nncc::tools::parseBytes(std::string_view text) {
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
+  if (error != std::errc() || number < 1 || suffix.size() > 1)
+    return std::nullopt;
+  CheckedSize bytes = number;
+  if (!suffix.empty()) {
+    size_t power = std::string_view("KMG").find(suffix[0]);
+    if (power == std::string_view::npos)
+      return std::nullopt;
+    for (size_t i = 0; i <= power; ++i)
+      bytes *= 1024;
+  }
+  return bytes.get();
 }

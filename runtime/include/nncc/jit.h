@@ -29,6 +29,8 @@ typedef struct nncc_jit_options {
   uint64_t seed;       /* of initialised parameters */
   const char *target;  /* "cpu", "cuda" or "cpu,cuda"; NULL: "cpu" */
   int32_t training;    /* if not 0: compile the train section too, as nncc --train does */
+  int64_t memory_budget; /* bytes for intermediates of a training step, as nncc --memory-budget; 0: any */
+  int64_t batch;         /* the batch for which that is planned; 0: the train section's */
 } nncc_jit_options;
 
 /* *program is set even when this fails (to NULL only without any memory): it then answers

@@ -19,6 +19,8 @@ struct CompileOptions {
   uint64_t seed = 0;     ///< of initialised parameters
   int optLevel = 3;
   bool training = false; ///< compile the train section too: Model::createTrainer
+  int64_t memoryBudget = 0; ///< bytes for intermediates of a training step, of `batch` samples; 0: any
+  int64_t batch = 0;        ///< 0: the train section's
   ModelOptions model{};
 };
 
@@ -34,6 +36,8 @@ inline Model compile(const char *path, const char *text, CompileOptions options)
   given.seed = options.seed;
   given.opt_level = options.optLevel > 0 ? options.optLevel : -1;
   given.training = options.training;
+  given.memory_budget = options.memoryBudget;
+  given.batch = options.batch;
   bool onCuda = options.model.device.starts_with("cuda");
   given.target = !options.target.empty() ? options.target.c_str() : onCuda ? "cuda" : nullptr;
   nncc_jit_program *compiled = nullptr;

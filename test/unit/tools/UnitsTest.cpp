@@ -36,3 +36,12 @@ TEST(Units, Shares) {
   EXPECT_EQ(formatShare(0.924), "92.4%");
   EXPECT_EQ(formatShare(1.0 / 0.0), "-");
 }
+
+TEST(Units, ReadsBytes) {
+  EXPECT_EQ(parseBytes("123"), 123);
+  EXPECT_EQ(parseBytes("4K"), 4096);
+  EXPECT_EQ(parseBytes("3M"), 3145728);
+  EXPECT_EQ(parseBytes("2G"), 2147483648);
+  for (const char *text : {"", "0", "-1", "M", "1T", "1MB", "1.5G", " 1", "99999999999999999999", "9999999999G"})
+    EXPECT_EQ(parseBytes(text), std::nullopt) << text;
+}

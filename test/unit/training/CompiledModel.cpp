@@ -4,6 +4,7 @@
 
 #include "driver/PrepareWeights.h"
 #include "runtime/Api.h"
+#include "runtime/MemoryPlan.h"
 #include "runtime/cuda/Nvrtc.h"
 
 #include <cstdlib>
@@ -40,11 +41,11 @@ std::string test::prepareStandInDevice(Checks checks) {
   return nvrtc ? "" : nvrtc.error().message;
 }
 
-CompiledModel::CompiledModel(const std::string &text, On on)
-    : CompiledModel(sourceOf("model.nn", "nn 1\n" + text), on, /*optLevel=*/1) {}
+CompiledModel::CompiledModel(const std::string &text, On on, StepMemory memory)
+    : CompiledModel(sourceOf("model.nn", "nn 1\n" + text), on, /*optLevel=*/1, memory) {}
 
 std::unique_ptr<CompiledModel> CompiledModel::fromFile(const std::string &path, On on,
-                                                       const char *train) {
+                                                       const char *train, StepMemory memory) {
   std::optional<std::string> text;
   if (train) {
     std::ifstream file(path);
@@ -55,20 +56,24 @@ std::unique_ptr<CompiledModel> CompiledModel::fromFile(const std::string &path, 
     text->replace(section + 1, std::string::npos, train);
   }
   return std::unique_ptr<CompiledModel>(
-      new CompiledModel(sourceOf(path, std::move(text)), on, /*optLevel=*/3));
+      new CompiledModel(sourceOf(path, std::move(text)), on, /*optLevel=*/3, memory));
 }
 
-CompiledModel::CompiledModel(driver::ModelSource source, On on, unsigned optLevel) : on(on) {
+CompiledModel::CompiledModel(driver::ModelSource source, On on, unsigned optLevel, StepMemory memory) : on(on) {
   auto context = driver::createContext();
   driver::CompileRequest request;
   request.source = std::move(source);
   request.optLevel = optLevel;
+  request.source.batch = memory.batch;
+  request.passes.memoryBudgetBytes = memory.budgetBytes;
   if (on == On::Cuda) {
     request.cpus.clear();
     request.forCuda = true;
   }
   auto compiled = valueOrThrow(driver::compileModel(*context, request));
   weights = std::move(compiled.weights);
+  const rt::Program &program = compiled.variants.empty() ? compiled.cuda->program : compiled.variants.front().program;
+  arenaBytes = valueOrThrow(rt::planMemory(program, *program.findEntryPoint("train_step"), driver::trainingDims(program))).arenaBytes;
   jit = valueOrThrow(
       driver::loadInProcess(compiled.variants.empty() ? nullptr : &compiled.variants.front(),
                             compiled.cuda ? &*compiled.cuda : nullptr, weights));

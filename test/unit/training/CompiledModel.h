@@ -28,14 +28,19 @@ enum class Checks : uint8_t { None, EveryAccess };
 /// can be none on this machine, or nothing.
 std::string prepareStandInDevice(Checks checks = Checks::EveryAccess);
 
+/// What --memory-budget and --batch say; 0: nothing.
+struct StepMemory {
+  int64_t budgetBytes = 0, batch = 0;
+};
+
 class CompiledModel {
 public:
   /// `text` is a model without its first line, "nn 1", which is compiled quickly; a file as users
   /// compile it. Throws what the compiler says.
-  explicit CompiledModel(const std::string &text, On on = On::Cpu);
+  explicit CompiledModel(const std::string &text, On on = On::Cpu, StepMemory memory = {});
   /// `train`: a train section in place of the one that ends the file.
   static std::unique_ptr<CompiledModel> fromFile(const std::string &path, On on = On::Cpu,
-                                                 const char *train = nullptr);
+                                                 const char *train = nullptr, StepMemory memory = {});
 
   /// With the weights of a safetensors file, or those that the model starts with.
   Instance trainer(const std::string &weights = {}, int threads = 1) const;
@@ -47,11 +52,15 @@ public:
   };
   std::vector<Parameter> parameters() const;
 
+  /// What the runtime will plan for a training step of the section's batch.
+  int64_t stepArenaBytes() const { return arenaBytes; }
+
 private:
-  CompiledModel(driver::ModelSource source, On on, unsigned optLevel);
+  CompiledModel(driver::ModelSource source, On on, unsigned optLevel, StepMemory memory);
   Model load(const std::string &weightsPath) const;
 
   On on;
+  int64_t arenaBytes = 0;
   std::string weights; ///< before `jit`, which points into it
   std::unique_ptr<codegen::JitModel> jit;
   nncc_api api{};
