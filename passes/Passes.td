@@ -174,7 +174,8 @@ def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {
   let description = [{
     A kernel whose result is concatenated gets the type of the concatenated tensor, ends with `nn.insert`, and overwrites in place
     what the kernels before it left; the concatenation disappears. It takes a kernel that can write at the slice's strides
-    (`writesThroughStrides`), and readers of the part, if there are any besides, that can read there (`readsThroughStrides`). Other
+    (`writesThroughStrides`), and readers of the part, if there are any besides, that can read there (`readsThroughStrides`). A part of a
+    vector may be a reshape of a kernel's result that nothing else reads, as the gradients of all parameters are. Other
     parts, inputs and parameters among them, are copied by a kernel each. A concatenation of which no part can be written in place
     stays as it is.
   }];

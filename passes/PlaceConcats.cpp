@@ -8,6 +8,7 @@
 #include "passes/Passes.h"
 
 #include "ir/Kernel.h"
+#include "ir/View.h"
 
 namespace nncc::passes {
 #define GEN_PASS_DEF_PLACECONCATS
@@ -38,6 +39,15 @@ nn::ConcatOp concatOf(Operation *op) {
 Value inputOf(nn::ConcatOp concat, unsigned number) {
   auto kernel = cast<nn::KernelOp>(concat->getParentOp());
   return kernel.getInputs()[cast<BlockArgument>(concat.getInputs()[number]).getArgNumber()];
+}
+
+/// The kernel that writes `value`, also where a reshape of its result, which nobody else reads, is what is concatenated, as are the
+/// gradients of all parameters.
+nn::KernelOp writerOf(Value value) {
+  for (; auto reshape = value.getDefiningOp<nn::ReshapeOp>(); value = reshape.getX())
+    if (!nn::isView(reshape) || !reshape.getX().hasOneUse())
+      return {};
+  return value.getDefiningOp<nn::KernelOp>();
 }
 
 class ConcatPlacer {
@@ -102,9 +112,15 @@ private:
       erased.insert(concat);
       concat.erase();
     }
-    for (const Part &part : parts)
-      if (!part.isCopied)
-        part.value.getDefiningOp()->erase();
+    for (const Part &part : parts) {
+      if (part.isCopied)
+        continue;
+      for (Operation *op = part.value.getDefiningOp(); op;) {
+        Operation *before = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+        op->erase();
+        op = before;
+      }
+    }
   }
 
   /// Lists the parts of a concatenation that begins at `offset` of the root.
@@ -121,7 +137,7 @@ private:
         collect(innerKernel, offset);
       } else {
         bool isWritten = !inner && canWrite(value, kernel, offset);
-        parts.push_back({value, offset, isWritten ? cast<nn::KernelOp>(value.getDefiningOp()) : kernel, !isWritten});
+        parts.push_back({value, offset, isWritten ? writerOf(value) : kernel, !isWritten});
         isWithin = isWritten;
       }
       if (isWithin)
@@ -132,13 +148,21 @@ private:
 
   /// The kernel of `value` can store it as the slice at `offset`, and all others that read it can read it there.
   bool canWrite(Value value, nn::KernelOp concat, int64_t offset) {
-    auto kernel = value.getDefiningOp<nn::KernelOp>();
+    nn::KernelOp kernel = writerOf(value);
     if (!kernel || kernel.getInPlace() || kernel.getNumResults() != 1)
       return false;
+    nn::StridedView stored;
+    if (kernel.getResult(0) == value) {
+      stored = nn::storedViewWithin(kernel, whole, axis, offset);
+    } else {
+      // As a vector in a vector, its elements lie as they would without, but for where they begin.
+      if (whole.getRank() != 1 || !value.hasOneUse())
+        return false;
+      stored = nn::storedView(kernel, 0);
+      stored.offset = stored.offset + offset;
+    }
     Operation *anchor = nn::anchorOf(kernel);
-    if (anchor && nn::isAnchor(anchor) &&
-        !nn::writesThroughStrides(anchor, tensorTypeOf(nn::storedValue(kernel, 0)),
-                                  nn::storedViewWithin(kernel, whole, axis, offset)))
+    if (anchor && nn::isAnchor(anchor) && !nn::writesThroughStrides(anchor, tensorTypeOf(nn::storedValue(kernel, 0)), stored))
       return false;
     return readersTakeSlice(value, concat, offset);
   }
@@ -204,7 +228,10 @@ private:
     Value dest = before ? Value(body->addArgument(whole, loc)) : Value();
     Operation *yield = body->getTerminator();
     builder.setInsertionPoint(yield);
-    Value inserted = nn::InsertOp::create(builder, loc, whole, yield->getOperand(0), dest,
+    Value result = yield->getOperand(0);
+    if (result.getType() != part.value.getType())
+      result = nn::ReshapeOp::create(builder, loc, part.value.getType(), result);
+    Value inserted = nn::InsertOp::create(builder, loc, whole, result, dest,
                                           builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(part.offset));
     yield->setOperand(0, inserted);
     return kernel.getResult(0);

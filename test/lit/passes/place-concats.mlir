@@ -95,3 +95,31 @@ func.func @uneven_rows(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32, #packed>) -> t
   %2 = nn.concat %0, %1 {axis = 1 : i64} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x8x8xf32>
   return %2 : tensor<2x8x8xf32>
 }
+
+// Gradients of parameters are concatenated as vectors: a product writes its matrix there, row by row. What somebody else reads as well
+// is copied.
+// CHECK-LABEL: func.func @reshaped
+// CHECK: %[[A:.*]] = nn.kernel "matmul" {{.*}} -> tensor<8x16xf32> {
+// CHECK: %[[V:.*]] = nn.kernel "matmul" {{.*}} -> tensor<320xf32> {
+// CHECK-NEXT: %[[P:.*]] = nn.matmul
+// CHECK-NEXT: %[[F:.*]] = nn.reshape %[[P]] : tensor<12x16xf32> -> tensor<192xf32>
+// CHECK-NEXT: nn.insert %[[F]] {axis = 0 : i64, offset = 128 : i64}
+// CHECK: nn.kernel "copy" {{.*}} -> tensor<320xf32> attributes {in_place = 1 : i64}
+// CHECK-NOT: nn.concat
+func.func @reshaped(%x: tensor<8x16xf32>, %y: tensor<12x16xf32>, %w: tensor<16x16xf32>) -> (tensor<320xf32>, tensor<8x16xf32>) {
+  %0 = nn.kernel "matmul" (%a = %x : tensor<8x16xf32>, %b = %w : tensor<16x16xf32>) -> tensor<8x16xf32> {
+    %r = nn.matmul %a, %b : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+    nn.yield %r : tensor<8x16xf32>
+  }
+  %1 = nn.kernel "matmul" (%a = %y : tensor<12x16xf32>, %b = %w : tensor<16x16xf32>) -> tensor<12x16xf32> {
+    %r = nn.matmul %a, %b : (tensor<12x16xf32>, tensor<16x16xf32>) -> tensor<12x16xf32>
+    nn.yield %r : tensor<12x16xf32>
+  }
+  %2 = nn.reshape %0 : tensor<8x16xf32> -> tensor<128xf32>
+  %3 = nn.reshape %1 : tensor<12x16xf32> -> tensor<192xf32>
+  %4 = nn.kernel "concat" (%a = %2 : tensor<128xf32>, %b = %3 : tensor<192xf32>) -> tensor<320xf32> {
+    %r = nn.concat %a, %b {axis = 0} : (tensor<128xf32>, tensor<192xf32>) -> tensor<320xf32>
+    nn.yield %r : tensor<320xf32>
+  }
+  return %4, %0 : tensor<320xf32>, tensor<8x16xf32>
+}
