@@ -47,7 +47,9 @@ bool isInlineConstant(Value value) { return nn::splatConstant(value).has_value()
 bool isOnDemand(Operation *op) { return isa<nn::ElementwiseOpInterface, nn::MovementOpInterface>(op); }
 
 /// `op` reads no element of its operands more than once, so a producer that is computed on demand runs as often as before.
-bool readsElementsOnce(Operation *op) { return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp, nn::ResizeGradientOp>(op); }
+bool readsElementsOnce(Operation *op) {
+  return !isa<nn::ExpandOp, nn::GatherOp, nn::ResizeOp, nn::ResizeGradientOp, nn::MaxPoolGradientOp, nn::AvgPoolGradientOp>(op);
+}
 
 /// A product that reads its left operand down its columns has a kernel of another kind, without an epilogue.
 bool isContraction(Operation *op) {

@@ -20,6 +20,7 @@ struct Candidate {
   Value isValid; ///< i1: there is such a window and the element is one of its taps
   Value tap;     ///< which
   Value begin;   ///< position of tap 0 in x; may lie in the padding
+  bool alwaysExists = false; ///< there is such a window, wherever the element lies
 };
 
 /// Calls `visit` with every way to choose one of `counts[i]` for each i.
@@ -77,8 +78,15 @@ public:
   Value loadGradient(unsigned operand, ArrayRef<Candidate> windows) {
     SmallVector<Value> indices(access.indices.take_front(2));
     for (auto [i, candidate] : llvm::enumerate(windows))
-      indices.push_back(math.clamp(candidate.window, outExtent(i)));
+      indices.push_back(candidate.alwaysExists ? candidate.window : math.clamp(candidate.window, outExtent(i)));
     return access.load(operand, indices);
+  }
+
+  /// Tap `tap` of every window lies within x along dimension i, whatever the window.
+  bool isNeverPadding(unsigned i, int64_t tap) {
+    int64_t in = x.getDimSize(2 + i), out = pooled.getDimSize(2 + i);
+    int64_t first = tap * op.getDilations()[i] - op.getPadsBegin()[i];
+    return !ShapedType::isDynamic(in) && !ShapedType::isDynamic(out) && first >= 0 && first + (out - 1) * op.getStrides()[i] < in;
   }
 
   Op op;
@@ -100,8 +108,14 @@ private:
       Value begin = math.mul(candidate.window, stride);
       candidate.begin = math.add(begin, -pad);
       Value distance = math.sub(padded, begin);
-      Value exists = math.both(math.less(math.constant(-1), candidate.window), math.less(candidate.window, outExtent(i)));
-      Value isNear = math.less(distance, math.constant((kernel - 1) * dilation + 1));
+      // What shapes decide is not asked again for each element: with windows side by side that fill x, everything.
+      int64_t in = x.getDimSize(2 + i), out = pooled.getDimSize(2 + i), reach = (kernel - 1) * dilation + 1;
+      candidate.alwaysExists = back == 0 && !ShapedType::isDynamic(in) && !ShapedType::isDynamic(out) && (in - 1 + pad) / stride < out;
+      Value always = arith::ConstantOp::create(access.builder, access.loc, access.builder.getBoolAttr(true));
+      Value exists = candidate.alwaysExists ? always
+                                            : math.both(math.less(math.constant(-1), candidate.window),
+                                                        math.less(candidate.window, outExtent(i)));
+      Value isNear = (back + 1) * stride <= reach ? always : math.less(distance, math.constant(reach));
       candidate.isValid = math.both(exists, isNear);
       candidate.tap = distance;
       if (dilation > 1) {
@@ -149,12 +163,18 @@ Value MaxPoolGradientOp::buildElement(MovementAccess &access) {
       Value isInside;
       for (auto [i, candidate] : llvm::enumerate(chosen)) {
         Value at = math.add(candidate.begin, static_cast<int64_t>(tap[i]) * getDilations()[i]);
+        if (candidate.alwaysExists && windows.isNeverPadding(i, static_cast<int64_t>(tap[i]))) {
+          indices.push_back(at);
+          continue;
+        }
         Value extent = windows.inExtent(i);
         Value inside = math.both(math.less(math.constant(-1), at), math.less(at, extent));
         isInside = isInside ? math.both(isInside, inside) : inside;
         indices.push_back(math.clamp(at, extent));
       }
-      Value other = f.select(isInside, access.load(0, indices), lowest);
+      Value other = access.load(0, indices);
+      if (isInside)
+        other = f.select(isInside, other, lowest);
       // Of equal elements the first counts.
       Value isEarlier = math.less(math.constant(number++), ownTap);
       Value beats = f.select(isEarlier, f.compare(Relation::GreaterEqual, other, own), f.compare(Relation::Greater, other, own));
