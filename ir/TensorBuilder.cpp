@@ -64,9 +64,17 @@ Value TensorBuilder::count(Value x, ArrayRef<int64_t> axes) {
     dims.push_back(nn::dimOf(type, axis));
   if (std::optional<int64_t> known = nn::constantOf(nn::product(dims, getContext())))
     return scalar(x, static_cast<double>(*known));
-  // A dimension is no value in this dialect, but a sum of ones is.
-  Value ones = expand(scalar(x, 1.0), *nn::tensorType(std::nullopt, dims, type.getElementType()));
-  return sumKept(ones, dimsBetween(0, dims.size()));
+  // A dimension is no value in this dialect, but a sum of ones along it is.
+  SmallVector<nn::Dim> open;
+  double known = 1;
+  for (nn::Dim dim : dims)
+    if (std::optional<int64_t> extent = nn::constantOf(dim))
+      known *= static_cast<double>(*extent);
+    else
+      open.push_back(dim);
+  Value ones = expand(scalar(x, 1.0), *nn::tensorType(std::nullopt, open, type.getElementType()));
+  Value sum = sumKept(ones, dimsBetween(0, open.size()));
+  return known == 1 ? sum : mul(sum, known);
 }
 
 Value TensorBuilder::alongDim(Value x, int64_t dim, int64_t rank) {

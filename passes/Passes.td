@@ -145,7 +145,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
     - A two-dimensional pool follows into the kernel of a convolution when its windows do not overlap: then each convolution
       row is computed once and never leaves the kernel's scratch memory.
     - Elementwise ops and movements (slice, pad, concat, transpose, ...) join the ones before that they alone read: such a kernel
-      computes each element of its result on demand. A movement that reads elements more than once (expand, gather, resize) does
+      computes each element of its result on demand. A movement that reads elements more than once (expand, gather, resize, gradients of pools) does
       not take in its producers.
     - A chain of elementwise ops takes in chains before it that it alone reads, several times too. What the function returns of them
       is another result of the kernel.
@@ -167,6 +167,16 @@ def RecomputeValues : Pass<"recompute-values", "::mlir::func::FuncOp"> {
     gradients than before, at the batch of the train section.
   }];
   let statistics = [Statistic<"recomputedValues", "recomputed-values", "Values that are computed where they are read">];
+}
+
+def MergeKernels : Pass<"merge-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Make one kernel with several results of small elementwise kernels";
+  let description = [{
+    Batch norms and optimizers compute numbers per channel, or single ones, in chains that fork: each kernel takes longer to start than to
+    run. Elementwise kernels of @train_step whose results have one type, of at most 64 KiB, become one where the last of them stands, when
+    nothing in between reads what the others compute.
+  }];
+  let statistics = [Statistic<"mergedKernels", "merged-kernels", "Kernels that went into another">];
 }
 
 def PlaceConcats : Pass<"place-concats", "::mlir::func::FuncOp"> {

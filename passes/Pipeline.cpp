@@ -52,6 +52,8 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes, int64_t memo
   pm.addNestedPass<func::FuncOp>(createFormKernels());
   // Behind kernels, which say what can be computed where it is read, and behind the last CSE, which would undo it.
   pm.addNestedPass<func::FuncOp>(createRecomputeValues());
+  // What is left of small kernels starts together.
+  pm.addNestedPass<func::FuncOp>(createMergeKernels());
   // Behind kernels, which alone have results to place, and before buffers, which the parts then share.
   pm.addNestedPass<func::FuncOp>(createPlaceConcats());
   // Behind all that decides what kernels there are; it runs some of them again.

@@ -58,10 +58,10 @@ public:
   }
 
 private:
-  /// Each element is computed by itself, from elements at its own place or none.
+  /// Each element is computed by itself, from elements at its own place, or broadcast to it, or none.
   static bool isOnDemand(nn::KernelOp kernel) {
     return kernel.getNumResults() == 1 && !kernel.getInPlace() && llvm::all_of(kernel.getBlock().without_terminator(), [](Operation &op) {
-             return isa<nn::ElementwiseOpInterface, nn::ConstantOp, nn::IotaOp>(op);
+             return isa<nn::ElementwiseOpInterface, nn::ConstantOp, nn::IotaOp, nn::ExpandOp>(op);
            }) && isa<nn::ElementwiseOpInterface, nn::IotaOp>(lastOf(kernel));
   }
   static Operation *lastOf(nn::KernelOp kernel) {
@@ -104,6 +104,7 @@ bool Recomputation::canHold(nn::KernelOp reader, unsigned number, nn::KernelOp p
   bool isElementwise = llvm::all_of(producer.getBlock().without_terminator(), [](Operation &op) {
     return isa<nn::ElementwiseOpInterface, nn::ConstantOp>(op);
   });
+  bool hasPositions = llvm::any_of(producer.getBlock(), [](Operation &op) { return isa<nn::IotaOp>(op); });
   bool isReduction = isa_and_present<nn::ReductionOpInterface>(anchor);
   for (OpOperand &use : argument.getUses()) {
     Operation *user = use.getOwner();
@@ -115,10 +116,10 @@ bool Recomputation::canHold(nn::KernelOp reader, unsigned number, nn::KernelOp p
   }
   if (!hasAnchor)
     return true;
+  if (isReduction)
+    return !hasPositions;
   if (!isElementwise)
     return false;
-  if (isReduction)
-    return true;
   // The epilogue of a contraction has a tile at hand and reads what else it needs in one of the three ways of accessOf.
   if (!isa<nn::ConvOp, nn::MatmulOp>(anchor) || llvm::any_of(reader.getBlock(), [](Operation &op) {
         return isa<nn::MaxPoolOp, nn::AvgPoolOp>(op);
