@@ -18,7 +18,7 @@ AxisSweep::AxisSweep(KernelCode &code, ArrayRef<LoopDim> loops, ArrayRef<bool> i
   code.reserve({"lane", "group", "offset"});
   for (auto [loop, swept] : llvm::zip(loops, isSwept))
     (swept ? sweptLoops : keptLoops).push_back(loop);
-  bool isRowwise = keptLoops.empty() || (!isSwept.empty() && isSwept.back());
+  isRowwise = keptLoops.empty() || (!isSwept.empty() && isSwept.back());
   if (!isRowwise || sweptLoops.empty())
     return;
   std::optional<int64_t> elements = nn::constantOf(elementsPerGroup());
@@ -39,9 +39,34 @@ static nn::Dim groupCount(ArrayRef<LoopDim> loops, MLIRContext *context) {
   return nn::product(extents, context);
 }
 
+int64_t AxisSweep::cutIntoParts(int64_t values) {
+  // Enough blocks for a large device twice over, and enough elements for each thread to be worth a second kernel.
+  constexpr int64_t kFewGroups = 8192, kManyElements = 1024, kBlocks = 264, kMostParts = 64, kLeastElements = 8;
+  std::optional<int64_t> groups = nn::constantOf(groupCount(keptLoops, code.getContext())), elements = nn::constantOf(elementsPerGroup());
+  if (isRowwise || sweptLoops.empty() || !groups || *groups > kFewGroups || (elements && *elements < kManyElements))
+    return 1;
+  columns = std::min<int64_t>(kWarp, int64_t(llvm::PowerOf2Ceil(uint64_t(*groups))));
+  valuesPerGroup = values;
+  parts = std::min(kMostParts, (kBlocks * columns + *groups - 1) / *groups);
+  if (elements)
+    parts = std::min(parts, *elements / (kBlock / columns * kLeastElements));
+  parts = std::max<int64_t>(parts, 2);
+  code.workspace = KernelCode::Workspace::Written;
+  return parts;
+}
+
+nn::Dim AxisSweep::workspaceElements() const {
+  return groupCount(keptLoops, code.getContext()) * parts * valuesPerGroup;
+}
+
 CudaLaunch AxisSweep::launch() const {
   CudaLaunch launch;
   launch.threads = kBlock;
+  if (parts > 1) {
+    launch.gridX = groupCount(keptLoops, code.getContext()).ceilDiv(columns);
+    launch.gridY = nn::constantDim(code.getContext(), parts);
+    return launch;
+  }
   launch.gridX = groupCount(keptLoops, code.getContext()).ceilDiv(kBlock / threadsPerGroup);
   return launch;
 }
@@ -53,7 +78,30 @@ static SmallVector<Value> extentsOf(KernelCode &code, ArrayRef<LoopDim> loops) {
   return extents;
 }
 
+/// A block has `columns` groups side by side and several rows of threads, which take turns along the elements of the block's part.
+void AxisSweep::beginPart() {
+  code.reserve({"row", "column", "first", "last", "length"});
+  code.note("each of " + Twine(parts) + " parts of the elements has blocks of its own; another kernel combines their results");
+  std::string type = code.indexType(), count = code.print(code.dim(elementsPerGroup()));
+  code.line("const int column = threadIdx.x % " + Twine(columns) + ", row = threadIdx.x / " + Twine(columns) + ";");
+  code.line("const " + type + " group = blockIdx.x * " + (code.wideIndex ? "(long long)" : "") + Twine(columns) + " + column;");
+  code.line("const " + type + " length = (" + count + " + " + Twine(parts - 1) + ") / " + Twine(parts) + ";");
+  code.line("const " + type + " first = blockIdx.y * length;");
+  code.line("const " + type + " last = first + length < " + count + " ? first + length : " + count + ";");
+}
+
 void AxisSweep::begin() {
+  if (parts > 1) {
+    beginPart();
+    std::string groups = code.print(code.dim(groupCount(keptLoops, code.getContext())));
+    // All threads of a block meet below: those without a group do another's work once more, and store nothing.
+    code.line("const " + code.indexType() + " place = group < " + groups + " ? group : " + groups + " - 1;");
+    current.assign(rank, code.size(0));
+    SmallVector<Value> extents = extentsOf(code, keptLoops);
+    for (auto [loop, position] : llvm::zip(keptLoops, code.delinearize(code.index("place"), extents)))
+      current[loop.dim] = code.add(current[loop.dim], code.mul(position, code.size(loop.step)));
+    return;
+  }
   StringRef who = threadsPerGroup == 1 ? "a thread works on a group" : threadsPerGroup == kWarp ? "a warp works on a row" : "a block works on a row";
   code.note(who);
   std::string wide = code.wideIndex ? "(long long)" : "";
@@ -84,6 +132,11 @@ AxisSweep::Index AxisSweep::openLoop() {
   std::string name = code.freshName("e"), count = code.print(code.dim(elementsPerGroup()));
   std::string first = threadsPerGroup == 1 ? "0" : "lane";
   std::string step = threadsPerGroup == 1 ? "++" + name : name + " += " + std::to_string(threadsPerGroup);
+  if (parts > 1) {
+    first = "first + row";
+    count = "last";
+    step = name + " += " + std::to_string(kBlock / columns);
+  }
   code.open("for (" + code.indexType() + " " + name + " = " + first + "; " + name + " < " + count + "; " + step + ")");
   Index index = current;
   SmallVector<Value> extents = extentsOf(code, sweptLoops);
@@ -113,7 +166,9 @@ AxisSweep::Values AxisSweep::reduce(StringRef name, ValueRange neutral, function
   Index index = openLoop();
   assign(combine(partial, lift(index)));
   code.close();
-  if (threadsPerGroup > 1)
+  if (parts > 1)
+    combineRows(names, neutral.getTypes(), combine);
+  else if (threadsPerGroup > 1)
     combineThreads(names, neutral.getTypes(), combine);
   return partial;
 }
@@ -156,6 +211,66 @@ void AxisSweep::combineThreads(ArrayRef<std::string> names, TypeRange types,
   for (auto [name, array] : llvm::zip(names, shared))
     code.line(name + " = " + array + "[lane % " + Twine(kWarps) + "];");
   writeShuffles(kWarps);
+}
+
+/// Through shared memory, by the threads of the first row.
+void AxisSweep::combineRows(ArrayRef<std::string> names, TypeRange types, function_ref<Values(ValueRange, ValueRange)> combine) {
+  int64_t rows = kBlock / columns;
+  for (auto [name, type] : llvm::zip(names, types)) {
+    code.declareShared(type, name + "_of_thread[" + std::to_string(kBlock) + "]", kBlock, /*isAligned=*/false);
+    code.line(name + "_of_thread[threadIdx.x] = " + name + ";");
+  }
+  code.line("__syncthreads();");
+  code.open("for (int other_row = 1; row == 0 && other_row < " + Twine(rows) + "; ++other_row)");
+  Values own, other;
+  for (auto [name, type] : llvm::zip(names, types)) {
+    own.push_back(code.atom(type, name));
+    other.push_back(code.atom(type, name + "_of_thread[other_row * " + std::to_string(columns) + " + column]"));
+  }
+  Values results = combine(own, other);
+  SmallVector<std::string> texts;
+  for (Value result : results)
+    texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
+  for (auto [name, text] : llvm::zip(names, texts))
+    code.line(name + " = " + text + ";");
+  code.close();
+}
+
+/// The workspace is ordered [part][value][group].
+std::string AxisSweep::placeInParts(StringRef part, int64_t value, int64_t values) const {
+  std::string groups = code.print(code.dim(groupCount(keptLoops, code.getContext())));
+  return ("parts[(" + part + " * " + Twine(values) + " + " + Twine(value) + ") * " + groups + " + group]").str();
+}
+
+void AxisSweep::storeParts(ValueRange partial) {
+  code.open("if (row == 0 && group < " + code.print(code.dim(groupCount(keptLoops, code.getContext()))) + ")");
+  for (auto [number, value] : llvm::enumerate(partial))
+    code.line(placeInParts("blockIdx.y", int64_t(number), int64_t(partial.size())) + " = " + code.print(value) + ";");
+  code.close();
+}
+
+AxisSweep::Values AxisSweep::combineParts(StringRef name, int64_t partCount, ValueRange neutral,
+                                          function_ref<Values(ValueRange, ValueRange)> combine) {
+  code.note("combines the results of " + Twine(partCount) + " parts");
+  std::vector<std::string> names;
+  Values partial, other;
+  for (Value value : neutral) {
+    names.push_back(code.freshName(name));
+    std::string text = code.print(value);
+    code.line(cppType(value.getType(), code.wideIndex) + " " + names.back() + " = " + text + ";");
+    partial.push_back(code.atom(value.getType(), names.back()));
+  }
+  code.open("for (int part = 0; part < " + Twine(partCount) + "; ++part)");
+  for (auto [number, value] : llvm::enumerate(neutral))
+    other.push_back(code.atom(value.getType(), placeInParts("part", int64_t(number), int64_t(neutral.size()))));
+  Values results = combine(partial, other);
+  SmallVector<std::string> texts;
+  for (Value result : results)
+    texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
+  for (auto [variable, text] : llvm::zip(names, texts))
+    code.line(variable + " = " + text + ";");
+  code.close();
+  return partial;
 }
 
 Value AxisSweep::sum(StringRef name, Type type, function_ref<Value(const Index &)> term) {

@@ -2,7 +2,9 @@
 // ops is only what they do on the way, so the loops and the choice of threads stand here once.
 //
 // Where the innermost dimension in memory is swept, a group is a row: a warp or a whole block walks along it, and partial results
-// are combined by shuffles. Where it is not, neighbouring threads take neighbouring groups, each its own.
+// are combined by shuffles. Where it is not, neighbouring threads take neighbouring groups, each its own; or, where there are few groups
+// of many elements, as the channels of a batch of images are, each block has several threads for a group and each group several blocks,
+// whose results another kernel combines.
 #pragma once
 
 #include "codegen/LoopDims.h"
@@ -18,6 +20,16 @@ public:
   /// `loops` are the dimensions of the swept space from the outermost to the innermost in memory; `isSwept` says which of them
   /// belong to a group.
   AxisSweep(KernelCode &code, llvm::ArrayRef<LoopDim> loops, llvm::ArrayRef<bool> isSwept, unsigned rank);
+
+  /// The parts into which each group is cut for blocks of its own, 1 for none; what `begin` and `reduce` then do is for a kernel that
+  /// leaves the results in a workspace, of `values` f32 numbers for each group.
+  int64_t cutIntoParts(int64_t values);
+  nn::Dim workspaceElements() const;
+  /// Writes the results of the block's groups to the workspace.
+  void storeParts(mlir::ValueRange partial);
+  /// In the kernel behind: `reduce` of what the parts left in the workspace.
+  Values combineParts(llvm::StringRef name, int64_t parts, mlir::ValueRange neutral,
+                      llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine);
 
   nn::Dim elementsPerGroup() const;
   /// Writes which group the thread works on; threads without one leave.
@@ -39,6 +51,10 @@ public:
 
 private:
   Index openLoop();
+  void beginPart();
+  void combineRows(llvm::ArrayRef<std::string> names, mlir::TypeRange types,
+                   llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine);
+  std::string placeInParts(llvm::StringRef part, int64_t value, int64_t values) const;
   void combineThreads(llvm::ArrayRef<std::string> names, mlir::TypeRange types,
                       llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> combine);
 
@@ -46,6 +62,9 @@ private:
   llvm::SmallVector<LoopDim> keptLoops, sweptLoops;
   unsigned rank;
   int64_t threadsPerGroup = 1; ///< 1, a warp, or the block
+  bool isRowwise = true;
+  int64_t parts = 1, valuesPerGroup = 1;
+  int64_t columns = 1; ///< groups of a block, with parts
   Index current;
 };
 

@@ -336,7 +336,7 @@ EmittedKernel KernelCode::finish(CudaLaunch launch) {
   }
   bool isInPlace = kernel.getInPlace().has_value();
   if (workspace != Workspace::None) {
-    tensors.emplace_back("parts", "f32[part, product, row, column]");
+    tensors.emplace_back("parts", "f32, a result of each part for each element");
     parameters.push_back((workspace == Workspace::Read ? "const " : "") + std::string("float *__restrict__ parts"));
   }
   for (auto [index, resultType] : llvm::enumerate(kernel.getResultTypes())) {

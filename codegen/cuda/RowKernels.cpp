@@ -135,28 +135,44 @@ FailureOr<EmittedKernel> cuda::emitNormalisation(KernelCode &code) {
   return code.finish(sweep.launch());
 }
 
-FailureOr<EmittedKernel> cuda::emitReduction(KernelCode &code) {
-  nn::KernelOp kernel = code.kernel;
-  auto op = cast<nn::ReductionOpInterface>(nn::anchorOf(kernel));
-  Value x = op->getOperand(0);
-  auto inputType = cast<RankedTensorType>(x.getType());
-  SmallVector<int64_t> axes = op.reducedAxes();
-  auto isReduced = [&](int64_t dim) { return llvm::is_contained(axes, dim); };
-  SmallVector<RankedTensorType> leaves = {inputType};
-  bool joins = collectLeaves(x, {}, leaves) && !op.needsPosition();
-  SmallVector<LoopDim> loops = loopsOver(inputType, [&](int64_t outer, int64_t inner) {
-    return joins && isReduced(outer) && isReduced(inner) && canFlatten(leaves, inputType, outer, inner);
-  });
-  SmallVector<bool> swept;
-  for (const LoopDim &loop : loops)
-    swept.push_back(isReduced(loop.dim));
-  AxisSweep sweep(code, loops, swept, inputType.getRank());
-  sweep.begin();
+namespace {
 
-  Type type = computeType(code, x);
-  Location loc = code.getLoc();
-  Values partial = sweep.reduce(
-      "partial", op.buildInit(code, loc, type),
+/// A reduction on its way through one kernel or two.
+struct ReductionCode {
+  explicit ReductionCode(KernelCode &code)
+      : code(code), op(cast<nn::ReductionOpInterface>(nn::anchorOf(code.kernel))), x(op->getOperand(0)),
+        inputType(cast<RankedTensorType>(x.getType())), axes(op.reducedAxes()), type(computeType(code, x)) {
+    SmallVector<RankedTensorType> leaves = {inputType};
+    bool joins = collectLeaves(x, {}, leaves) && !op.needsPosition();
+    SmallVector<LoopDim> loops = loopsOver(inputType, [&](int64_t outer, int64_t inner) {
+      return joins && isReduced(outer) && isReduced(inner) && canFlatten(leaves, inputType, outer, inner);
+    });
+    SmallVector<bool> swept;
+    for (const LoopDim &loop : loops)
+      swept.push_back(isReduced(loop.dim));
+    sweep.emplace(code, loops, swept, inputType.getRank());
+  }
+
+  bool isReduced(int64_t dim) const { return llvm::is_contained(axes, dim); }
+  Values neutral() { return op.buildInit(code, code.getLoc(), type); }
+  Values combine(ValueRange a, ValueRange b) { return op.buildCombine(code, code.getLoc(), a, b); }
+  Values reduce();
+  void finishGroup(ValueRange partial);
+
+  KernelCode &code;
+  nn::ReductionOpInterface op;
+  Value x;
+  RankedTensorType inputType;
+  SmallVector<int64_t> axes;
+  Type type;
+  std::optional<AxisSweep> sweep;
+};
+
+} // namespace
+
+Values ReductionCode::reduce() {
+  return sweep->reduce(
+      "partial", neutral(),
       [&](const Index &index) {
         Value position;
         if (op.needsPosition()) {
@@ -166,13 +182,16 @@ FailureOr<EmittedKernel> cuda::emitReduction(KernelCode &code) {
             number = code.add(code.mul(number, code.dim(nn::dimOf(inputType, axis))), index[axis]);
           position = arith::IndexCastOp::create(code, code.getI64Type(), number);
         }
-        return op.buildLift(code, loc, code.read(x, index), position);
+        return op.buildLift(code, code.getLoc(), code.read(x, index), position);
       },
-      [&](ValueRange a, ValueRange b) { return op.buildCombine(code, loc, a, b); });
+      [&](ValueRange a, ValueRange b) { return combine(a, b); });
+}
 
-  Value elements = arith::IndexCastOp::create(code, code.getI64Type(), code.dim(sweep.elementsPerGroup()));
+/// Makes the results of a group from its partial ones, and stores them.
+void ReductionCode::finishGroup(ValueRange partial) {
+  Value elements = arith::IndexCastOp::create(code, code.getI64Type(), code.dim(sweep->elementsPerGroup()));
   Value count;
-  if (std::optional<int64_t> constant = nn::constantOf(sweep.elementsPerGroup()))
+  if (std::optional<int64_t> constant = nn::constantOf(sweep->elementsPerGroup()))
     count = code.constant(type, double(*constant));
   else if (isa<FloatType>(type))
     count = arith::SIToFPOp::create(code, type, elements);
@@ -183,9 +202,34 @@ FailureOr<EmittedKernel> cuda::emitReduction(KernelCode &code) {
   Index index;
   for (int64_t dim = 0; dim < inputType.getRank(); ++dim)
     if (keepsDims || !isReduced(dim))
-      index.push_back(isReduced(dim) ? code.size(0) : sweep.group()[dim]);
-  sweep.openOnce();
-  finish(code, op, index, op.buildFinalize(code, loc, partial, count), {});
+      index.push_back(isReduced(dim) ? code.size(0) : sweep->group()[dim]);
+  sweep->openOnce();
+  finish(code, op, index, op.buildFinalize(code, code.getLoc(), partial, count), {});
   code.close();
-  return code.finish(sweep.launch());
+}
+
+FailureOr<EmittedKernel> cuda::emitReduction(KernelCode &code) {
+  ReductionCode reduction(code);
+  // Of the types of partial results the workspace holds f32.
+  Values neutral = reduction.neutral();
+  bool canCut = !reduction.op.needsPosition() && llvm::all_of(neutral, [](Value value) { return value.getType().isF32(); });
+  int64_t parts = canCut ? reduction.sweep->cutIntoParts(int64_t(neutral.size())) : 1;
+  reduction.sweep->begin();
+  Values partial = reduction.reduce();
+  if (parts == 1) {
+    reduction.finishGroup(partial);
+    return code.finish(reduction.sweep->launch());
+  }
+  reduction.sweep->storeParts(partial);
+  EmittedKernel emitted = code.finish(reduction.sweep->launch());
+  emitted.workspaceElements = reduction.sweep->workspaceElements();
+
+  std::unique_ptr<KernelCode> behind = code.finisher();
+  behind->workspace = KernelCode::Workspace::Read;
+  ReductionCode rest(*behind);
+  rest.sweep->begin();
+  rest.finishGroup(rest.sweep->combineParts("partial", parts, rest.neutral(),
+                                            [&](ValueRange a, ValueRange b) { return rest.combine(a, b); }));
+  emitted.finish.push_back(behind->finish(rest.sweep->launch()));
+  return emitted;
 }
