@@ -34,6 +34,13 @@ struct KernelPlan {
     nn::Dim workspaceElements = {}; ///< f32
   };
   std::optional<Finish> finish = {};
+  /// CUDA: the same work in other tiles, which do that of both; see rt::TileVariant.
+  struct Tile {
+    std::string tile, symbol;
+    CudaLaunch launch;
+    std::optional<Finish> finish;
+  };
+  std::vector<Tile> tiles = {};
   std::vector<LibraryCall> alternatives = {}; ///< CUDA: of the kernel, or of both
 };
 

@@ -366,13 +366,36 @@ FailureOr<uint32_t> ProgramBuilder::addKernel(nn::KernelOp kernel, bool isAligne
   uint32_t index = program.kernels.size();
   program.kernels.push_back(entry);
   plans.push_back(*plan);
-  if (plan->finish) {
-    entry.symbol = plan->finish->symbol;
-    if (failed(setLaunch(kernel.getLoc(), entry, plan->finish->launch)) ||
-        failed(setAlternatives(kernel.getLoc(), entry, plan->alternatives)))
+  entry.alternatives.clear();
+  // Adds a kernel that stands behind this one in the target's list.
+  auto addOther = [&](StringRef otherSymbol, const CudaLaunch &launch) -> FailureOr<uint32_t> {
+    entry.symbol = otherSymbol.str();
+    if (failed(setLaunch(kernel.getLoc(), entry, launch)))
       return failure();
-    program.kernels.push_back(std::move(entry));
+    program.kernels.push_back(entry);
     plans.emplace_back();
+    return program.kernels.size() - 1;
+  };
+  uint32_t last = index;
+  if (plan->finish) {
+    FailureOr<uint32_t> finish = addOther(plan->finish->symbol, plan->finish->launch);
+    if (failed(finish) || failed(setAlternatives(kernel.getLoc(), program.kernels[*finish], plan->alternatives)))
+      return failure();
+    last = *finish;
+  }
+  for (const KernelPlan::Tile &tile : plan->tiles) {
+    FailureOr<uint32_t> first = addOther(tile.symbol, tile.launch);
+    if (failed(first))
+      return failure();
+    rt::TileVariant variant{tile.tile, *first};
+    variant.replacesParts = plan->finish.has_value();
+    if (tile.finish) {
+      FailureOr<uint32_t> second = addOther(tile.finish->symbol, tile.finish->launch);
+      if (failed(second) || failed(set(variant.workspaceBytes, tile.finish->workspaceElements * sizeBytesOf(DType::F32), "the size of a workspace")))
+        return failure();
+      variant.finish = *second;
+    }
+    program.kernels[last].tiles.push_back(std::move(variant));
   }
   kernelsByKey[key] = index;
   return index;

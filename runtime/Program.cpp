@@ -101,7 +101,26 @@ private:
           checkExpr(number, "kernel '" + kernel.name + "': alternative: " + name);
           return 0;
         });
+      for (const TileVariant &variant : kernel.tiles)
+        checkTile(kernel, variant);
     }
+  }
+
+  void checkTile(const Kernel &kernel, const TileVariant &variant) {
+    std::string where = "kernel '" + kernel.name + "': tile " + variant.tile;
+    checkExpr(variant.workspaceBytes, where + ": workspaceBytes");
+    for (std::optional<uint32_t> id : {std::optional(variant.kernel), variant.finish}) {
+      if (!id)
+        continue;
+      require(*id < program.kernels.size() && program.kernels[*id].cuda &&
+                  program.kernels[*id].tiles.empty(),
+              where + ": is not a CUDA kernel that stands for no others");
+      if (problem.empty())
+        require(!program.kernels[*id].cuda->hasStatus, where + ": reports to a status word");
+    }
+    require(std::count_if(kernel.tiles.begin(), kernel.tiles.end(),
+                          [&](const TileVariant &other) { return other.tile == variant.tile; }) == 1,
+            where + ": stands there twice");
   }
 
   void checkEntryPoint(const EntryPoint &entry) {
@@ -128,6 +147,12 @@ private:
     checkExpr(step.trafficBytes, where + ": trafficBytes");
     if (!problem.empty())
       return;
+    for (const TileVariant &variant : program.kernels[step.kernel].tiles) {
+      std::string what = where + ": tile " + variant.tile;
+      require(step.resultCount == 1, what + ": expected one result");
+      require(!variant.replacesParts || (index > 0 && step.args.size() >= 2),
+              what + ": there are no parts to replace");
+    }
     for (const LibraryCall &call : program.kernels[step.kernel].alternatives) {
       std::string what = where + ": alternative";
       int64_t operandCount = static_cast<int64_t>(step.args.size()) - step.resultCount;

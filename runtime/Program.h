@@ -76,6 +76,17 @@ struct CudaLaunch {
 
 using LibraryCall = LibraryCallOf<SizeExpr>;
 
+/// The work of a kernel, cut into other tiles: kernels of the program that no step names.
+struct TileVariant {
+  std::string tile;    ///< "64 x 64 x 16, thread 8 x 4"; each of a kernel has another
+  uint32_t kernel = 0; ///< takes the arguments of the step, or leaves parts of its sums in a workspace
+  /// Adds up the parts. As of any such kernel, the workspace is the argument in front of the result.
+  std::optional<uint32_t> finish = {};
+  SizeExpr workspaceBytes = 0;
+  /// The step adds up parts that the one before left in a workspace; the variant does the work of both.
+  bool replacesParts = false;
+};
+
 struct Kernel {
   std::string name;      ///< readable, from the fused ops: conv2d_bias_relu_max_pool2d
   std::string symbol;    ///< unique in the program; the key in each target's kernel table
@@ -84,6 +95,10 @@ struct Kernel {
   std::optional<CudaLaunch> cuda = {}; ///< when the program is for a CUDA device
   /// Functions of NVIDIA's libraries that compute the same, for steps with one result.
   std::vector<LibraryCall> alternatives = {};
+  /// To choose from on a device, likewise; of a model that was compiled with several tiles.
+  std::vector<TileVariant> tiles = {};
+
+  bool isTunable() const { return !alternatives.empty() || !tiles.empty(); }
 };
 
 struct Step {

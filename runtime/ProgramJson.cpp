@@ -70,6 +70,8 @@ public:
         item["cuda"] = write(*kernel.cuda);
       for (const LibraryCall &call : kernel.alternatives)
         item["alternatives"].push_back(write(call));
+      for (const TileVariant &variant : kernel.tiles)
+        item["tiles"].push_back(write(variant));
       root["kernels"].push_back(item);
     }
     root["entryPoints"] = Json::array();
@@ -113,6 +115,16 @@ private:
                                {"replacesParts", call.replacesParts}})
       if (isSet)
         item[name] = true;
+    return item;
+  }
+
+  Json write(const TileVariant &variant) const {
+    Json item = {{"tile", variant.tile}, {"kernel", variant.kernel}};
+    if (variant.finish)
+      item["finish"] = *variant.finish;
+    writeUnlessZero(item, "workspaceBytes", variant.workspaceBytes);
+    if (variant.replacesParts)
+      item["replacesParts"] = true;
     return item;
   }
 
@@ -255,6 +267,9 @@ private:
       if (has(node, "alternatives"))
         forEach(node, "alternatives",
                 [&](const Node &call) { kernel.alternatives.push_back(readCall(call)); });
+      if (has(node, "tiles"))
+        forEach(node, "tiles",
+                [&](const Node &tile) { kernel.tiles.push_back(readTile(tile)); });
       program.kernels.push_back(std::move(kernel));
     });
     forEach(top, "entryPoints", [&](const Node &node) {
@@ -328,6 +343,17 @@ private:
     call.transposed = has(node, "transposed");
     call.replacesParts = has(node, "replacesParts");
     return call;
+  }
+
+  TileVariant readTile(const Node &node) {
+    TileVariant variant;
+    variant.tile = readString(node, "tile");
+    variant.kernel = toIndex(child(node, "kernel"));
+    if (has(node, "finish"))
+      variant.finish = toIndex(child(node, "finish"));
+    variant.workspaceBytes = readExprOrZero(node, "workspaceBytes");
+    variant.replacesParts = has(node, "replacesParts");
+    return variant;
   }
 
   ValueRange readRange(const Node &buffer) {

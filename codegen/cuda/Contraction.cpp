@@ -51,7 +51,9 @@ void Contraction::planWork() {
   bool maySplit = nn::constantOf(depth) && sumElement().isF32();
   std::vector<TileShape> tiles =
       rankTiles({typical(rows), typical(columns), typical(depth), typical(products), rowGroup, maySplit, arithmetic()});
-  tile = tiles[std::min<size_t>(code.options.tileRank, tiles.size() - 1)];
+  size_t rank = std::min<size_t>(code.options.tileRank, tiles.size() - 1);
+  tile = tiles[rank];
+  tilesBehind = tiles.size() - 1 - rank;
   storeVector = std::min(storeVector, tile.columnRun());
 }
 
@@ -101,6 +103,8 @@ EmittedKernel Contraction::emit() {
     launch.gridY = launch.gridZ = nn::Dim();
   }
   EmittedKernel emitted = code.finish(launch);
+  emitted.tile = tile.describe();
+  emitted.tilesBehind = tilesBehind;
   emitted.workspaceElements = rows * columns * products * tile.parts;
   // What a thread, or on tensor cores a warp, reads of both operands for the products of its tile.
   double rowsTogether = tile.usesTensorCores ? tile.warpRows() : tile.threadRows;

@@ -89,6 +89,7 @@ protected:
   KernelCode &code;
   nn::AnchoredBody body;
   TileShape tile;
+  uint32_t tilesBehind = 0; ///< candidates that are ranked behind it
 
 private:
   void planWork();

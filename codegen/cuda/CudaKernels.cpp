@@ -17,17 +17,34 @@ static constexpr char kDeviceHeader[] =
 
 StringRef cuda::deviceHeader() { return kDeviceHeader; }
 
+std::optional<KernelPlan::Finish> CudaKernels::keep(EmittedKernel &code) {
+  sources.push_back({code.symbol, std::move(code.source), code.budget, code.product});
+  std::optional<KernelPlan::Finish> plan;
+  for (EmittedKernel &finish : code.finish) {
+    plan = {finish.symbol, finish.launch, code.workspaceElements};
+    sources.push_back({finish.symbol, std::move(finish.source), finish.budget, finish.product});
+  }
+  return plan;
+}
+
 FailureOr<KernelPlan> CudaKernels::emit(nn::KernelOp kernel, StringRef symbol, bool isAligned) {
   FailureOr<EmittedKernel> code = emitKernel(kernel, symbol, model, isAligned, options);
   if (failed(code))
     return failure();
-  sources.push_back({symbol.str(), std::move(code->source), code->budget, code->product});
   KernelPlan plan;
   plan.cuda = code->launch;
   plan.alternatives = std::move(code->alternatives);
-  for (EmittedKernel &finish : code->finish) {
-    plan.finish = {finish.symbol, finish.launch, code->workspaceElements};
-    sources.push_back({finish.symbol, std::move(finish.source), finish.budget, finish.product});
+  plan.finish = keep(*code);
+  // Results are compared when tiles are measured, and a kernel may leave one in a place of its own.
+  uint32_t others = kernel.getNumResults() == 1 && !code->launch.hasStatus ? std::min(code->tilesBehind, options.tileCount - 1) : 0;
+  for (uint32_t i = 1; i <= others; ++i) {
+    CudaOptions other = options;
+    other.tileRank += i;
+    FailureOr<EmittedKernel> tile = emitKernel(kernel, (symbol + "_tile" + Twine(i + 1)).str(), model, isAligned, other);
+    if (failed(tile))
+      return failure();
+    plan.tiles.push_back({tile->tile, tile->symbol, tile->launch, {}});
+    plan.tiles.back().finish = keep(*tile);
   }
   return plan;
 }

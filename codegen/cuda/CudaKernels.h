@@ -35,6 +35,9 @@ public:
   std::vector<CudaSource> sources;
 
 private:
+  /// Keeps the source of a kernel, and of the one behind it; what the Program says of them.
+  std::optional<KernelPlan::Finish> keep(EmittedKernel &code);
+
   mlir::ModuleOp model; ///< carries the nn.dims list
   CudaOptions options;
 };

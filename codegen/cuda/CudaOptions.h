@@ -24,11 +24,16 @@ inline constexpr Fp32Name kFp32Names[] = {
     {"tf32", Fp32::Tf32, "on tensor cores in tf32, which has 10 bits of fraction"},
 };
 
+/// The tiles that are worth the time of tuning: the model's order is seldom wrong by more.
+inline constexpr uint32_t kTilesToTune = 4;
+
 struct CudaOptions {
   Fp32 fp32 = Fp32::Exact;
   /// Which tile every contraction takes: the one that the model ranks first, second, ... or the last that there is. For tuning, and
   /// for tests of all tiles.
   uint32_t tileRank = 0;
+  /// How many tiles of each contraction a model carries, from that one on; a device that is tuned for has the choice.
+  uint32_t tileCount = 1;
 };
 
 } // namespace nncc::codegen::cuda

@@ -38,6 +38,8 @@ struct EmittedKernel {
   CudaLaunch launch;
   KernelBudget budget;
   std::optional<ProductPlan> product = {}; ///< of a kernel that multiplies matrices or convolves
+  std::string tile = {};                   ///< of a contraction: what tells its tile from others
+  uint32_t tilesBehind = 0;                ///< that the model of a device ranks behind it
   /// Empty, or the kernel that runs behind this one and makes the results of the parts in a workspace of f32.
   std::vector<EmittedKernel> finish = {};
   nn::Dim workspaceElements = {};

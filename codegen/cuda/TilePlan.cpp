@@ -15,6 +15,8 @@
 #include "codegen/cuda/TilePlan.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -31,6 +33,12 @@ int64_t cuda::registersPerThread(const TileShape &tile, Arithmetic arithmetic) {
   if (!tile.usesTensorCores)
     return sums + tile.threadRows + tile.threadColumns + kOther;
   return sums + (2 * tile.threadRows + tile.threadColumns) * (arithmetic == Arithmetic::Tf32x3 ? 3 : 1) + kOther;
+}
+
+std::string TileShape::describe() const {
+  std::string text = llvm::formatv("{0} x {1} x {2}, {3} {4} x {5}", rows, columns, depth, usesTensorCores ? "warp" : "thread",
+                                   usesTensorCores ? warpRows() : threadRows, usesTensorCores ? warpColumns() : threadColumns);
+  return parts > 1 ? text + ", " + std::to_string(parts) + " parts" : text;
 }
 
 namespace {
@@ -155,10 +163,18 @@ std::vector<TileShape> cuda::rankTiles(const ProductSize &size) {
     return rankTiles(plain);
   }
   std::multimap<double, TileShape> byCycles;
+  llvm::StringSet<> seen; // groups of rows make some tiles the same
+  auto add = [&](const TileShape &tile) {
+    if (seen.insert(tile.describe()).second)
+      byCycles.emplace(predictedCycles(tile, size), tile);
+  };
   for (TileShape &tile : tiles) {
+    TileShape whole = tile;
     if (size.maySplit)
       split(tile, size);
-    byCycles.emplace(predictedCycles(tile, size), tile);
+    add(tile);
+    if (tile.parts > 1)
+      add(whole);
   }
   auto ranked = llvm::make_second_range(byCycles);
   return {ranked.begin(), ranked.end()};

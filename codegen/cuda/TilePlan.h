@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace nncc::codegen::cuda {
@@ -40,6 +41,9 @@ struct TileShape {
   int64_t warpRows() const { return threadRows * 8; }
   int64_t warpColumns() const { return threadColumns * 4; }
   int64_t warpsAcross() const { return columns / warpColumns(); }
+
+  /// "64 x 64 x 16, thread 8 x 4, 2 parts": tells it from the other tiles of a contraction.
+  std::string describe() const;
 };
 
 /// 32-bit registers that the tile is planned to take; the launch bounds ask for them.

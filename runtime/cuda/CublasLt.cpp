@@ -140,7 +140,7 @@ private:
   std::optional<Error> failed;
 };
 
-class CublasLtKernel final : public LibraryKernel {
+class CublasLtKernel final : public StepAlternative {
 public:
   CublasLtKernel(std::shared_ptr<const Functions> functions, lt::Handle handle,
                  const BoundCall &call, Problem problem, const lt::Algorithm &algorithm,
@@ -269,7 +269,7 @@ public:
     return names;
   }
 
-  Result<std::unique_ptr<LibraryKernel>> make(const BoundCall &call,
+  Result<std::unique_ptr<StepAlternative>> make(const BoundCall &call,
                                               const std::string &name) override {
     lt::Algorithm algorithm = {};
     if (!readAlgorithm(name, algorithm))
@@ -287,7 +287,7 @@ public:
       return userError("cuBLASLt cannot compute this product with the algorithm " + name + " (" +
                        (text ? text : "") + ")");
     }
-    return std::unique_ptr<LibraryKernel>(std::make_unique<CublasLtKernel>(
+    return std::unique_ptr<StepAlternative>(std::make_unique<CublasLtKernel>(
         functions, handle, call, std::move(*problem), algorithm, result.workspaceBytes));
   }
 

@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudaInstance.h"
 
 #include "runtime/DLPackBridge.h"
+#include "runtime/cuda/StepTiles.h"
 #include "runtime/cuda/TuneModel.h"
 
 #include <cstdlib>
@@ -156,12 +157,15 @@ CudaInstance::makeBinding(const EntryPoint &entry, std::span<const int64_t> dims
   if (!plan)
     return plan.error();
   binding->plan = std::move(*plan);
+  StepTiles tiles(program(), *device, cudaProgram().kernels());
+  if (auto chosen = tiles.choose(cudaProgram().choices(), binding->bound, binding->plan); !chosen)
+    return chosen.error();
   // Libraries read filters as they were when the model was loaded; those of one that trains change.
   if (!trains())
     if (auto chosen = libraries.choose(cudaProgram().choices(), binding->bound, binding->plan);
         !chosen)
       return chosen.error();
-  if (int64_t neededBytes = binding->plan.libraryWorkspaceBytes();
+  if (int64_t neededBytes = binding->plan.alternativesWorkspaceBytes();
       libraryMemory.sizeBytes() < neededBytes) {
     graphs.clear(); // they hold its address
     libraryMemory = DeviceBlock();

@@ -28,15 +28,19 @@ CudaProgram::load(const ModelDescriptor &descriptor, int ordinal, const LoadOpti
   if (!device)
     return device.error();
   result->itsDevice = std::move(*device);
-  auto table = KernelTable::load(result->itsDevice, result->loaded, model, options.threads.threads,
-                                 options.log);
-  if (!table)
-    return table.error();
-  result->table = std::move(*table);
+  result->model = &model;
+  if (auto checked = checkKernels(result->loaded, model); !checked)
+    return checked.error();
   auto choices = KernelChoices::load(result->itsDevice, result->loaded, model, options);
   if (!choices)
     return choices.error();
   result->kernelChoices = std::move(*choices);
+  auto table = KernelTable::load(result->itsDevice, result->loaded, model,
+                                 result->kernelChoices.kernelsOfRuns(result->loaded),
+                                 options.threads.threads, options.log);
+  if (!table)
+    return table.error();
+  result->table = std::move(*table);
   result->filters = std::make_shared<FilterStore>(result->itsDevice);
   if (auto done = result->loadWeights(descriptor, options); !done)
     return done.error();

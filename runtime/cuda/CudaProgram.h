@@ -26,6 +26,8 @@ public:
   const KernelTable &kernels() const { return table; }
   /// Per buffer of the program: the address of a parameter or constant that runs read, else 0.
   std::span<const CUdeviceptr> weights() const { return addresses; }
+  /// The code of all kernels, of which `kernels()` has those that runs launch.
+  const ModelCuda &code() const { return *model; }
   /// What a tuning file says of the kernels.
   const KernelChoices &choices() const { return kernelChoices; }
   /// Weights in layouts of libraries.
@@ -42,6 +44,7 @@ private:
 
   std::shared_ptr<const Device> itsDevice;
   KernelTable table;
+  const ModelCuda *model = nullptr; ///< part of the descriptor, which outlives this
   KernelChoices kernelChoices;
   DeviceBlock memory;
   std::vector<CUdeviceptr> addresses;

@@ -139,7 +139,7 @@ private:
   bool fits = true;
 };
 
-class CudnnKernel final : public LibraryKernel {
+class CudnnKernel final : public StepAlternative {
 public:
   CudnnKernel(std::shared_ptr<const Functions> functions, dnn::Handle handle, const BoundCall &call,
               Problem problem, dnn::Algorithm algorithm, size_t workspace, CUdeviceptr filter,
@@ -227,7 +227,7 @@ public:
     return names;
   }
 
-  Result<std::unique_ptr<LibraryKernel>> make(const BoundCall &call,
+  Result<std::unique_ptr<StepAlternative>> make(const BoundCall &call,
                                               const std::string &name) override {
     bool isNumber = name.size() == 1 && name[0] >= '0' && name[0] < '0' + dnn::ALGO_COUNT;
     if (!isNumber)
@@ -257,7 +257,7 @@ public:
               zeros.address(), 0, static_cast<size_t>(zeros.sizeBytes()), place.stream))
         return place.device->failure(code, "cuMemsetD8Async", "cannot clear a bias of zeros");
     }
-    return std::unique_ptr<LibraryKernel>(
+    return std::unique_ptr<StepAlternative>(
         std::make_unique<CudnnKernel>(functions, handle, call, std::move(*problem), algorithm,
                                       *bytes, *filter, std::move(zeros)));
   }

@@ -30,12 +30,19 @@ std::map<std::string, int64_t> namedDims(const Program &program, std::span<const
   return named;
 }
 
+const TileVariant *KernelChoices::findTile(const Kernel &kernel, const TunedKernel &choice) {
+  auto found = std::find_if(kernel.tiles.begin(), kernel.tiles.end(), [&](const TileVariant &tile) {
+    return tile.tile == choice.algorithm;
+  });
+  return found == kernel.tiles.end() ? nullptr : &*found;
+}
+
 /// The kernels of runs that have an alternative.
 static std::vector<uint32_t> kernelsWithAlternatives(const Program &program) {
   std::vector<uint32_t> kernels;
   for (const EntryPoint &entry : program.entryPoints)
     for (const Step &step : entry.steps)
-      if (entry.name != "prepare" && !program.kernels[step.kernel].alternatives.empty() &&
+      if (entry.name != "prepare" && program.kernels[step.kernel].isTunable() &&
           std::find(kernels.begin(), kernels.end(), step.kernel) == kernels.end())
         kernels.push_back(step.kernel);
   return kernels;
@@ -67,6 +74,13 @@ Result<void> KernelChoices::fit(const Device &device, const Program &program,
       return userError("the tuning file " + path + " does not know " +
                        describeKernel(program.kernels[kernel]) +
                        "; the model was changed, or compiled by another nncc" + kAdvice);
+    for (size_t i = before; i < taken.size(); ++i)
+      if (taken[i].isTile() && !findTile(program.kernels[kernel], taken[i]))
+        return userError("the tuning file " + path + " asks for the tile " + taken[i].algorithm +
+                         " for " + describeKernel(program.kernels[kernel]) +
+                         ", which the model does not bring along; compile it with nncc --tiles=4 "
+                         "or more" +
+                         kAdvice);
   }
   for (LibraryKind kind : kLibraryKinds) {
     auto user = std::find_if(taken.begin(), taken.end(),
@@ -127,6 +141,22 @@ Result<KernelChoices> KernelChoices::load(const std::shared_ptr<const Device> &d
   return choices;
 }
 
+std::vector<bool> KernelChoices::kernelsOfRuns(const Program &program) const {
+  std::vector<bool> isNeeded(program.kernels.size());
+  for (const EntryPoint &entry : program.entryPoints)
+    for (const Step &step : entry.steps) {
+      isNeeded[step.kernel] = true;
+      for (const TunedKernel &choice : kernels)
+        if (choice.isTile() && choice.identity == identities[step.kernel]) {
+          const TileVariant &tile = *findTile(program.kernels[step.kernel], choice);
+          isNeeded[tile.kernel] = true;
+          if (tile.finish)
+            isNeeded[*tile.finish] = true;
+        }
+    }
+  return isNeeded;
+}
+
 Result<const TunedKernel *> KernelChoices::find(const Program &program, uint32_t kernel,
                                                 std::span<const int64_t> dims) const {
   if (kernels.empty() && !isRequired)
@@ -134,7 +164,7 @@ Result<const TunedKernel *> KernelChoices::find(const Program &program, uint32_t
   std::map<std::string, int64_t> named = namedDims(program, dims);
   for (const TunedKernel &choice : kernels)
     if (choice.isFor(identities[kernel], named))
-      return choice.use == "nncc" ? nullptr : &choice;
+      return choice.use == "nncc" && !choice.isTile() ? nullptr : &choice;
   if (!isRequired)
     return nullptr;
   std::string at;

@@ -1,4 +1,4 @@
-// Which kernels of a model a library does on the device at hand. Takes a tuning file; leaves the
+// Which kernels of a model a library does on the device at hand, and which are cut into other tiles. Takes a tuning file; leaves the
 // choices that fit the device and the model's kernels, and the libraries that they need. Without a
 // file there are none, and nothing is loaded.
 #pragma once
@@ -22,14 +22,21 @@ public:
                                     const Program &program, const ModelCuda &model,
                                     const LoadOptions &options);
 
-  /// The choice of a library for a kernel of the program, or null: our own kernel. An error where a
-  /// required file does not know it.
+  /// The choice of a library or another tile for a kernel of the program, or null: the kernel as it
+  /// is. An error where a required file does not know it.
   Result<const TunedKernel *> find(const Program &program, uint32_t kernel,
                                    std::span<const int64_t> dims) const;
   /// Null for one that no choice needs.
   const std::shared_ptr<const KernelLibrary> &library(LibraryKind kind) const {
     return libraries[static_cast<size_t>(kind)];
   }
+
+  /// The tile that was chosen for the kernel; null where the kernel has no such tile, which `load`
+  /// has found out.
+  static const TileVariant *findTile(const Kernel &kernel, const TunedKernel &choice);
+  /// Per kernel of the program: whether a run may launch it, because a step names it or because it
+  /// was chosen instead.
+  std::vector<bool> kernelsOfRuns(const Program &program) const;
 
   /// How tuning files name a kernel of the program.
   const std::string &identity(uint32_t kernel) const { return identities[kernel]; }

@@ -5,6 +5,7 @@
 
 #include "runtime/LibraryCall.h"
 #include "runtime/cuda/DeviceMemory.h"
+#include "runtime/cuda/StepAlternative.h"
 
 #include <map>
 #include <memory>
@@ -26,28 +27,14 @@ struct BoundCall : LibraryCallOf<int64_t> {
 /// Bytes of device memory that an algorithm may ask for.
 inline constexpr int64_t kMostLibraryWorkspaceBytes = 32 << 20;
 
-/// A call with an algorithm, ready to be put on a stream any number of times. Belongs to a session
-/// and is used as the session is: by one thread at a time.
-class LibraryKernel {
-public:
-  virtual ~LibraryKernel() = default;
-  int64_t workspaceBytes() const { return neededBytes; }
-  /// `arguments`: the addresses of the step's arguments.
-  virtual Result<void> launch(std::span<const CUdeviceptr> arguments, CUdeviceptr workspace,
-                              CUstream stream) const = 0;
-
-protected:
-  int64_t neededBytes = 0;
-};
-
 class LibrarySession {
 public:
   virtual ~LibrarySession() = default;
   /// The algorithms that can do this, by names that `make` takes, the more promising first; empty
   /// when the library cannot do it.
   virtual Result<std::vector<std::string>> algorithms(const BoundCall &call) = 0;
-  /// A user error for an algorithm that does not fit the call.
-  virtual Result<std::unique_ptr<LibraryKernel>> make(const BoundCall &call,
+  /// The call by an algorithm. A user error for one that does not fit the call.
+  virtual Result<std::unique_ptr<StepAlternative>> make(const BoundCall &call,
                                                       const std::string &algorithm) = 0;
 };
 

@@ -75,7 +75,7 @@ CUresult KernelTable::loadModule(size_t kernel, const void *image, std::string &
 }
 
 Result<void> KernelTable::findFunctions(const Program &program) {
-  for (size_t i = 0; i < modules.size(); ++i) {
+  for (size_t i : needed) {
     const std::string &symbol = program.kernels[i].symbol;
     if (CUresult code =
             device->driver().cuModuleGetFunction(&functions[i], modules[i], symbol.c_str()))
@@ -115,7 +115,7 @@ Result<bool> KernelTable::loadImages(const ModelCuda &model) {
       {model.architectures, static_cast<size_t>(model.architectureCount)}, device->capability());
   if (!architecture)
     return false;
-  for (size_t i = 0; i < modules.size(); ++i) {
+  for (size_t i : needed) {
     std::string log;
     CUresult code = loadModule(i, model.kernels[i].images[*architecture].bytes, log);
     if (isUnsuitable(code)) {
@@ -178,10 +178,10 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
 
   std::vector<KernelSource> sources;
   size_t shortest = 0;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    sources.push_back({model.kernels[i].symbol, model.kernels[i].source});
-    if (std::strlen(sources[i].text) < std::strlen(sources[shortest].text))
-      shortest = i;
+  for (size_t kernel : needed) {
+    sources.push_back({model.kernels[kernel].symbol, model.kernels[kernel].source});
+    if (std::strlen(sources.back().text) < std::strlen(sources[shortest].text))
+      shortest = sources.size() - 1;
   }
   int cached = 0;
   double compileMs = 0;
@@ -199,11 +199,11 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
     }
     return compiled;
   };
-  auto load = [&](size_t kernel, const std::string &image) -> Result<bool> {
+  auto load = [&](size_t source, const std::string &image) -> Result<bool> {
     std::string text;
-    CUresult code = loadModule(kernel, image.c_str(), text);
+    CUresult code = loadModule(needed[source], image.c_str(), text);
     if (code && !isUnsuitable(code))
-      return loadFailure(*device, nvrtc, code, sources[kernel].symbol, text);
+      return loadFailure(*device, nvrtc, code, sources[source].symbol, text);
     return code == CUDA_SUCCESS;
   };
   // Machine code runs as it is; PTX is for devices that NVRTC does not know yet, and for drivers
@@ -224,7 +224,7 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
   if (!compiled)
     return compiled.error();
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (modules[i])
+    if (modules[needed[i]])
       continue;
     auto taken = load(i, compiled->images[i]);
     if (!taken)
@@ -241,16 +241,26 @@ Result<void> KernelTable::compile(const Program &program, const ModelCuda &model
   return {};
 }
 
-Result<KernelTable> KernelTable::load(std::shared_ptr<const Device> device, const Program &program,
-                                      const ModelCuda &model, int threads, const LogSink &log) {
+Result<void> checkKernels(const Program &program, const ModelCuda &model) {
   bool isComplete = model.kernelCount == program.kernels.size();
   for (size_t i = 0; isComplete && i < program.kernels.size(); ++i)
     isComplete = program.kernels[i].symbol == model.kernels[i].symbol && program.kernels[i].cuda;
   if (!isComplete)
     return internalError("model '" + program.modelName +
                          "' has other CUDA kernels than its program names");
+  return {};
+}
+
+Result<KernelTable> KernelTable::load(std::shared_ptr<const Device> device, const Program &program,
+                                      const ModelCuda &model, const std::vector<bool> &isNeeded,
+                                      int threads, const LogSink &log) {
   KernelTable table;
   table.device = device;
+  for (size_t i = 0; i < isNeeded.size(); ++i)
+    if (isNeeded[i])
+      table.needed.push_back(i);
+  if (table.needed.empty())
+    return table;
   table.modules.resize(program.kernels.size());
   table.functions.resize(program.kernels.size());
   auto scope = device->enter();

@@ -35,17 +35,22 @@ Result<CompiledKernels> compileKernels(const Nvrtc &nvrtc, const std::string &he
 std::optional<size_t> chooseArchitecture(std::span<const char *const> architectures,
                                          int capability);
 
+/// An internal error unless the model has code for each kernel of the program, in the same order.
+Result<void> checkKernels(const Program &program, const ModelCuda &model);
+
 /// The loaded functions, unloaded at the end of its life.
 class KernelTable {
 public:
   KernelTable() = default;
-  /// `threads` = 0: one per usable core.
+  /// Those with `isNeeded`, of a model that is checked. `threads` = 0: one per usable core.
   static Result<KernelTable> load(std::shared_ptr<const Device> device, const Program &program,
-                                  const ModelCuda &model, int threads, const LogSink &log);
+                                  const ModelCuda &model, const std::vector<bool> &isNeeded,
+                                  int threads, const LogSink &log);
   KernelTable(KernelTable &&) = default;
   KernelTable &operator=(KernelTable &&) = default;
   ~KernelTable();
 
+  /// Of a kernel that was needed.
   CUfunction function(uint32_t kernel) const { return functions[kernel]; }
 
 private:
@@ -57,7 +62,8 @@ private:
   void unload();
 
   std::shared_ptr<const Device> device;
-  std::vector<CUmodule> modules;     ///< per kernel of the program
+  std::vector<size_t> needed;        ///< kernels of the program
+  std::vector<CUmodule> modules;     ///< per kernel of the program; null for what is not needed
   std::vector<CUfunction> functions; ///< likewise
 };
 

@@ -15,8 +15,25 @@ struct LaunchTarget {
   const KernelTable &kernels;
   std::span<const CUdeviceptr> bases; ///< the address of each buffer of the program
   CUdeviceptr status = 0;             ///< of the word that kernels report to
-  CUdeviceptr workspace = 0;          ///< libraryWorkspaceBytes for calls of libraries
+  CUdeviceptr workspace = 0;          ///< alternativesWorkspaceBytes for alternatives
   CUstream stream = nullptr;
+};
+
+/// A kernel with its grid and the dims as it takes them.
+class KernelLaunch {
+public:
+  /// For the arguments of step `step`. User errors for sizes that the kernel or a device does not
+  /// take.
+  static Result<KernelLaunch> make(const Program &program, const Kernel &kernel,
+                                   const BoundEntry &bound, size_t step);
+  Result<void> launch(const Device &device, CUfunction function,
+                      std::span<const CUdeviceptr> pointers, CUstream stream) const;
+
+private:
+  const Kernel *kernel = nullptr;
+  unsigned grid[3] = {};           ///< one is 0 for an empty result: nothing is launched
+  std::vector<int64_t> wideDims;   ///< of a kernel that takes dims of 64 bits
+  std::vector<int32_t> narrowDims; ///< of any other
 };
 
 /// `program` and `bound` have to outlive it.
@@ -28,27 +45,25 @@ public:
   /// Whether a kernel reports to the status word.
   bool hasStatus() const { return reportsStatus; }
 
-  /// Makes a library do the work of a step, and with `replacesParts` of the one before.
-  void use(size_t step, std::unique_ptr<LibraryKernel> library, bool replacesParts);
-  /// What the libraries that do steps need.
-  int64_t libraryWorkspaceBytes() const { return workspaceBytes; }
+  /// Makes an alternative do the work of a step, and with `replacesParts` of the one before.
+  void use(size_t step, std::unique_ptr<StepAlternative> alternative, bool replacesParts);
+  /// What the alternatives in use need.
+  int64_t alternativesWorkspaceBytes() const { return workspaceBytes; }
 
-  /// Launches step `step`, or calls the library that does it.
+  /// Launches step `step` by its kernel, or by the alternative in use.
   Result<void> launch(size_t step, const LaunchTarget &target) const;
   /// Launches the step's kernel, whatever does it in a run. `result`: where its last argument lies
   /// instead, or 0.
   Result<void> launchKernel(size_t step, const LaunchTarget &target, CUdeviceptr result = 0) const;
-  /// Calls a library for the step.
-  Result<void> launchLibrary(const LibraryKernel &library, size_t step, const LaunchTarget &target,
-                             CUdeviceptr result = 0) const;
+  /// Does the step in another way.
+  Result<void> launchAlternative(const StepAlternative &alternative, size_t step,
+                                 const LaunchTarget &target, CUdeviceptr result = 0) const;
 
 private:
   struct Launch {
-    unsigned grid[3] = {};                  ///< one is 0 for an empty result: nothing is launched
-    std::vector<int64_t> wideDims;          ///< of a kernel that takes dims of 64 bits
-    std::vector<int32_t> narrowDims;        ///< of any other
-    std::unique_ptr<LibraryKernel> library; ///< instead of the kernel
-    bool isReplaced = false;                ///< the next step's library does it too
+    KernelLaunch own;
+    std::unique_ptr<StepAlternative> alternative; ///< instead of the kernel
+    bool isReplaced = false;                      ///< the next step's alternative does it too
   };
   Result<size_t> collectPointers(size_t step, const LaunchTarget &target, CUdeviceptr result,
                                  std::span<CUdeviceptr> pointers) const;

@@ -77,7 +77,7 @@ Result<void> StepLibraries::choose(const KernelChoices &choices, const BoundEntr
     if (!found)
       return found.error();
     const TunedKernel *choice = *found;
-    if (!choice)
+    if (!choice || choice->isTile())
       continue;
     auto call = std::find_if(
         kernel.alternatives.begin(), kernel.alternatives.end(),
@@ -102,9 +102,9 @@ Result<void> StepLibraries::choose(const KernelChoices &choices, const BoundEntr
   return {};
 }
 
-std::vector<StepLibraries::Candidate>
+std::vector<StepCandidate>
 StepLibraries::candidates(const BoundEntry &bound, size_t step, std::vector<std::string> &notes) {
-  std::vector<Candidate> found;
+  std::vector<StepCandidate> found;
   const Kernel &kernel = program->kernels[bound.steps[step].kernel];
   for (const LibraryCall &call : kernel.alternatives) {
     std::optional<BoundCall> boundCall = bind(call, bound, step);
@@ -129,7 +129,7 @@ StepLibraries::candidates(const BoundEntry &bound, size_t step, std::vector<std:
     for (const std::string &algorithm : *algorithms) {
       auto made = (*opened)->make(*boundCall, algorithm);
       if (made)
-        found.push_back({kind, algorithm, call.replacesParts, std::move(*made)});
+        found.push_back({nameOf(kind), algorithm, call.replacesParts, call.mayRoundToTf32, std::move(*made)});
       else
         note(made.error().message);
     }

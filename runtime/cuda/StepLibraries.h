@@ -18,16 +18,9 @@ public:
   /// Puts the libraries that were chosen into the plan.
   Result<void> choose(const KernelChoices &choices, const BoundEntry &bound, LaunchPlan &plan);
 
-  /// A way to do a step that is not our kernel's.
-  struct Candidate {
-    LibraryKind library;
-    std::string algorithm;
-    bool replacesParts;
-    std::unique_ptr<LibraryKernel> kernel;
-  };
   /// All of a step; what is left out and why goes to `notes`.
-  std::vector<Candidate> candidates(const BoundEntry &bound, size_t step,
-                                    std::vector<std::string> &notes);
+  std::vector<StepCandidate> candidates(const BoundEntry &bound, size_t step,
+                                        std::vector<std::string> &notes);
   /// Of a library that was asked for candidates and is there.
   std::map<std::string, std::string> versions() const;
 

@@ -33,6 +33,20 @@ static void merge(TunedDevice made, TuningFile &file) {
   }
 }
 
+/// The kernels of all tiles that the entry point's steps may have, which runs do not need.
+static Result<KernelTable> loadTiles(const CudaProgram &program, const BoundEntry &bound) {
+  std::vector<bool> isNeeded(program.program().kernels.size());
+  for (const Step &step : bound.entry->steps)
+    for (const TileVariant &tile : program.program().kernels[step.kernel].tiles) {
+      isNeeded[tile.kernel] = true;
+      if (tile.finish)
+        isNeeded[*tile.finish] = true;
+    }
+  constexpr int kAllCores = 0;
+  return KernelTable::load(program.device(), program.program(), program.code(), isNeeded, kAllCores,
+                           LogSink());
+}
+
 Result<void> tuneModel(const CudaProgram &program, const BoundEntry &bound, const LaunchPlan &plan,
                        const LaunchTarget &target, StepLibraries &libraries,
                        const std::string &path) {
@@ -44,8 +58,13 @@ Result<void> tuneModel(const CudaProgram &program, const BoundEntry &bound, cons
   auto made = describeForTuning(*program.device());
   if (!made)
     return made.error();
-  auto kernels = Tuner(program.program(), bound, program.choices(), libraries, program.device())
-                     .run(plan, target);
+  auto table = loadTiles(program, bound);
+  if (!table)
+    return table.error();
+  StepTiles tiles(program.program(), *program.device(), *table);
+  auto kernels =
+      Tuner(program.program(), bound, program.choices(), libraries, tiles, program.device())
+          .run(plan, target);
   if (!kernels)
     return kernels.error();
   made->kernels = std::move(*kernels);

@@ -16,7 +16,7 @@ namespace {
 /// Turns of each candidate, as many as there is time for.
 constexpr int kLeastRounds = 3, kMostRounds = 11;
 constexpr double kSecondsPerCandidate = 0.1;
-/// A library is worth its dependency where it is faster by this factor.
+/// What is faster by this factor is worth a departure from the kernel as it is.
 constexpr double kLeastGain = 1.03;
 
 double toDouble(DType type, const std::byte *bytes) {
@@ -69,6 +69,8 @@ std::string disagreement(DType type, bool mayRoundToTf32, std::span<const std::b
   auto size = static_cast<size_t>(sizeBytesOf(type));
   double largest = 0, worst = 0;
   size_t place = 0;
+  if (!isCallType(type)) // integers are exact
+    return std::ranges::equal(expected, found) ? "" : "its result differs from nncc's";
   for (size_t at = 0; at + size <= expected.size(); at += size) {
     double a = toDouble(type, &expected[at]), b = toDouble(type, &found[at]);
     if (a == b || (std::isnan(a) && std::isnan(b)))
@@ -97,7 +99,7 @@ Result<void> Tuner::synchronize(CUstream stream) const {
 Result<void> Tuner::launch(const LaunchPlan &plan, const LaunchTarget &target, size_t step,
                            const Attempt &attempt, CUdeviceptr result, bool replacesParts) const {
   if (attempt.candidate)
-    return plan.launchLibrary(*attempt.candidate->kernel, step, target, result);
+    return plan.launchAlternative(*attempt.candidate->alternative, step, target, result);
   if (replacesParts)
     if (auto launched = plan.launchKernel(step - 1, target); !launched)
       return launched;
@@ -150,23 +152,13 @@ Result<std::vector<std::byte>> Tuner::resultOf(const LaunchPlan &plan, const Lau
   return done ? Result<std::vector<std::byte>>(std::move(bytes)) : done.error();
 }
 
-Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &given, size_t step) {
-  uint32_t number = bound.steps[step].kernel;
-  const Kernel &kernel = program.kernels[number];
-  TunedKernel tuned;
-  tuned.identity = choices.identity(number);
-  tuned.name = kernel.name;
-  tuned.dims = namedDims(program, bound.dims);
-  tuned.use = "nncc";
-  std::vector<StepLibraries::Candidate> candidates = libraries.candidates(bound, step, tuned.notes);
-  const BoundArg &result =
-      bound.args[bound.steps[step].firstArg + bound.entry->steps[step].args.size() - 1];
-  int64_t resultBytes = bound.memory.sizesBytes[result.buffer] - result.offsetBytes,
-          workspaceBytes = 0;
-  for (const StepLibraries::Candidate &candidate : candidates)
-    workspaceBytes = std::max(workspaceBytes, candidate.kernel->workspaceBytes());
-  for (auto [block, bytes, role] : {std::tuple(&workspace, workspaceBytes, "a library's workspace"),
-                                    {&scratch, resultBytes, "a result"}})
+Result<void> Tuner::makeRoom(std::span<const StepCandidate> candidates, int64_t resultBytes) {
+  int64_t workspaceBytes = 0;
+  for (const StepCandidate &candidate : candidates)
+    workspaceBytes = std::max(workspaceBytes, candidate.alternative->workspaceBytes());
+  for (auto [block, bytes, role] :
+       {std::tuple(&workspace, workspaceBytes, "an alternative's workspace"),
+        {&scratch, resultBytes, "a result"}})
     if (block->sizeBytes() < bytes) {
       *block = DeviceBlock();
       auto allocated = DeviceBlock::allocate(device, bytes, role);
@@ -174,22 +166,69 @@ Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &give
         return allocated.error();
       *block = std::move(*allocated);
     }
+  return {};
+}
+
+/// How a candidate is called in times and notes.
+static std::string nameOf(const StepCandidate &candidate) {
+  return candidate.use == "nncc" ? "nncc, " + candidate.algorithm : candidate.use;
+}
+
+void Tuner::choose(std::span<const Attempt> attempts, TunedKernel &tuned) const {
+  tuned.use = "nncc";
+  double ours = medianOf(attempts[0].microseconds), best = ours / kLeastGain;
+  tuned.microseconds["nncc"] = ours;
+  for (const Attempt &attempt : attempts) {
+    if (!attempt.candidate)
+      continue;
+    const StepCandidate &candidate = *attempt.candidate;
+    if (!attempt.problem.empty()) {
+      bool isLibrary = candidate.use != "nncc";
+      tuned.notes.push_back(nameOf(candidate) +
+                            (isLibrary ? ", algorithm " + candidate.algorithm : "") + ": " +
+                            attempt.problem);
+      continue;
+    }
+    double median = medianOf(attempt.microseconds);
+    auto [known, isFirst] = tuned.microseconds.emplace(nameOf(candidate), median);
+    known->second = std::min(known->second, median);
+    if (median < best) {
+      best = median;
+      tuned.use = candidate.use;
+      tuned.algorithm = candidate.algorithm;
+    }
+  }
+}
+
+Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &given, size_t step) {
+  uint32_t number = bound.steps[step].kernel;
+  TunedKernel tuned;
+  tuned.identity = choices.identity(number);
+  tuned.name = program.kernels[number].name;
+  tuned.dims = namedDims(program, bound.dims);
+  std::vector<StepCandidate> candidates = tiles.candidates(bound, step, tuned.notes);
+  for (StepCandidate &candidate : libraries.candidates(bound, step, tuned.notes))
+    candidates.push_back(std::move(candidate));
+  const BoundArg &result =
+      bound.args[bound.steps[step].firstArg + bound.entry->steps[step].args.size() - 1];
+  if (auto made = makeRoom(candidates, bound.memory.sizesBytes[result.buffer] - result.offsetBytes);
+      !made)
+    return made.error();
   LaunchTarget target = given;
   target.workspace = workspace.address();
 
-  bool replacesParts = kernel.alternatives.front().replacesParts,
-       mayRoundToTf32 = kernel.alternatives.front().mayRoundToTf32;
+  bool replacesParts = !candidates.empty() && candidates.front().replacesParts; // as all of them
   std::vector<Attempt> attempts(1);
-  for (StepLibraries::Candidate &candidate : candidates)
+  for (const StepCandidate &candidate : candidates)
     attempts.push_back({&candidate, {}, ""});
   auto expected = resultOf(plan, target, step, attempts[0], replacesParts);
   if (!expected)
     return expected.error();
   for (size_t i = 1; i < attempts.size(); ++i) {
     auto found = resultOf(plan, target, step, attempts[i], replacesParts);
-    attempts[i].problem =
-        found ? disagreement(kernel.alternatives.front().dtype, mayRoundToTf32, *expected, *found)
-              : found.error().message;
+    attempts[i].problem = found ? disagreement(program.buffers[result.buffer].dtype,
+                                               candidates[i - 1].mayRoundToTf32, *expected, *found)
+                                : found.error().message;
   }
   using Clock = std::chrono::steady_clock;
   auto end =
@@ -206,27 +245,7 @@ Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &give
       else
         attempt.problem = microseconds.error().message;
     }
-
-  double ours = medianOf(attempts[0].microseconds), best = ours / kLeastGain;
-  tuned.microseconds["nncc"] = ours;
-  for (const Attempt &attempt : attempts) {
-    if (!attempt.candidate)
-      continue;
-    std::string library = nameOf(attempt.candidate->library);
-    if (!attempt.problem.empty()) {
-      tuned.notes.push_back(library + ", algorithm " + attempt.candidate->algorithm + ": " +
-                            attempt.problem);
-      continue;
-    }
-    double median = medianOf(attempt.microseconds);
-    auto [known, isFirst] = tuned.microseconds.emplace(library, median);
-    known->second = std::min(known->second, median);
-    if (median < best) {
-      best = median;
-      tuned.use = library;
-      tuned.algorithm = attempt.candidate->algorithm;
-    }
-  }
+  choose(attempts, tuned);
   return tuned;
 }
 
@@ -253,7 +272,7 @@ Result<std::vector<TunedKernel>> Tuner::run(const LaunchPlan &plan, const Launch
       return tuned.identity == choices.identity(number);
     };
     // Before the step itself, which may write over one of its operands.
-    if (!program.kernels[number].alternatives.empty() &&
+    if (program.kernels[number].isTunable() &&
         std::none_of(result.begin(), result.end(), isSame)) {
       auto tuned = tune(plan, target, step);
       if (!tuned)

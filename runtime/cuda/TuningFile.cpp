@@ -124,9 +124,10 @@ private:
                    kernel.dims[key] = toInteger(value, at);
                  });
     kernel.use = readText(item, "use", where);
-    if (kernel.use == "cublasLt" || kernel.use == "cudnn")
+    bool isLibrary = kernel.use == "cublasLt" || kernel.use == "cudnn";
+    if (isLibrary || (item.is_object() && item.contains("algorithm")))
       kernel.algorithm = readText(item, "algorithm", where);
-    else if (kernel.use != "nncc")
+    if (!isLibrary && kernel.use != "nncc")
       fail(where + ".use",
            "expected \"nncc\", \"cublasLt\" or \"cudnn\", found \"" + kernel.use + "\"");
     forEachField(child(item, "microseconds", where), where + ".microseconds",
@@ -155,7 +156,7 @@ Json toJson(const TunedKernel &kernel) {
                {"use", kernel.use}};
   for (const auto &[name, value] : kernel.dims)
     item["dims"][name] = value;
-  if (kernel.use != "nncc")
+  if (!kernel.algorithm.empty())
     item["algorithm"] = kernel.algorithm;
   item["microseconds"] = Json::object();
   for (const auto &[name, value] : kernel.microseconds)

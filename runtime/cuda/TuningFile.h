@@ -19,11 +19,12 @@ struct TunedKernel {
   std::string name;                    ///< for people: "matmul_bias_relu"
   std::map<std::string, int64_t> dims; ///< named dims of the run: {"N": 64}
   std::string use;                     ///< "nncc", "cublasLt" or "cudnn"
-  std::string algorithm;               ///< of a library
-  std::map<std::string, double>
-      microseconds;               ///< what was measured: the median by "nncc", "cublasLt", "cudnn"
+  std::string algorithm; ///< of a library, or another tile of nncc's; empty: the kernel as it is
+  /// What was measured: the median by "nncc", "cublasLt", "cudnn", "nncc, " and another tile.
+  std::map<std::string, double> microseconds;
   std::vector<std::string> notes; ///< what was left out and why
 
+  bool isTile() const { return use == "nncc" && !algorithm.empty(); }
   /// The same kernel at the same dims.
   bool isFor(std::string_view otherIdentity,
              const std::map<std::string, int64_t> &otherDims) const {

@@ -63,7 +63,7 @@ class Lenet(TuningTest):
                                                   "--require-tuning"))
 
     def testEmbedded(self):
-        model = self.compile(LENET, WEIGHTS, "--target=cuda")
+        model = self.compile(LENET, WEIGHTS, "--target=cuda", "--tiles=4")
         self.runs(model, "--device=cuda", *self.digits, "--tune", self.file)
         self.force()
         model = self.compile(LENET, WEIGHTS, "--target=cuda", "--tuning", self.file)
@@ -73,6 +73,46 @@ class Lenet(TuningTest):
         result = harness.run(harness.program("nncc"), LENET, "--target=cuda", "--tuning", self.file, "-o", self.path("none.so"))
         self.assertEqual(result.returncode, 1)
         self.assertIn("there is no tuning file", result.stderr)
+
+    def testEveryTile(self):
+        """The tiles that a model brings along are all measured, and each gives the same result; the convolutions pool, and the first
+        linear layer is split along its depth."""
+        model = self.compile(LENET, WEIGHTS, "--target=cuda", "--tiles=40")
+        self.runs(model, "--device=cuda", *self.digits, "--tune", self.file)
+        device = self.read()
+        tiles = {kernel["identity"]: [name.removeprefix("nncc, ") for name in kernel["microseconds"] if name.startswith("nncc, ")]
+                 for kernel in device["kernels"]}
+        self.assertEqual(len(tiles), 4)
+        self.assertTrue(all(len(names) >= 6 for names in tiles.values()), tiles)
+        isSplit = {" parts" in name for kernel in device["kernels"] if kernel["kernel"] == "matmul_bias_relu"
+                   for name in tiles[kernel["identity"]]}
+        self.assertEqual(isSplit, {True, False})
+        self.assertFalse([note for kernel in device["kernels"] for note in kernel.get("notes", []) if "differs" in note])
+        for number in range(max(map(len, tiles.values()))):
+            for kernel in device["kernels"]:
+                names = tiles[kernel["identity"]]
+                kernel.update(use="nncc", algorithm=names[min(number, len(names) - 1)])
+            self.write(device)
+            self.runs(model, "--device=cuda", *self.digits, "--tuning", self.file, "--require-tuning")
+        self.runs(LENET, "--weights", WEIGHTS, "--device=cuda", *self.digits, "--tune", self.file)
+        self.assertTrue(all(sum(name.startswith("nncc, ") for name in kernel["microseconds"]) == 3 for kernel in self.read()["kernels"]))
+
+    def testTileThatIsMissing(self):
+        model = self.compile(LENET, WEIGHTS, "--target=cuda", "--tiles=2")
+        self.runs(model, "--device=cuda", *self.digits, "--tune", self.file)
+        device = self.read()
+        device["kernels"][0].update(use="nncc", algorithm="3 x 5 x 7, thread 1 x 1")
+        self.write(device)
+        use = ["--device=cuda", *self.digits, "--tuning", self.file]
+        expected = "asks for the tile 3 x 5 x 7, thread 1 x 1 for "
+        self.assertIn(expected, self.fails(1, model, *use, "--require-tuning"))
+        result = self.nnccRun(model, *use)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stderr, "warning: .*compile it with nncc --tiles")
+        for bad in (["--target=cpu", "--tiles=2"], ["--target=cuda", "--tiles=0"], ["--emit=cuda", "--tiles=2"]):
+            result = harness.run(harness.program("nncc"), LENET, *bad, "-o", self.path("none.so"))
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("--tiles says", result.stderr)
 
     def testOnlyForCuda(self):
         model = self.compile(LENET, WEIGHTS, "--target=cpu,cuda")

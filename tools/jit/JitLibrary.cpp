@@ -32,6 +32,9 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
     return userError("expected a memory_budget and a batch of 0 or more");
   request.source.batch = options.batch;
   request.passes.memoryBudgetBytes = options.memory_budget;
+  request.cudaOptions.tileCount = options.tiles < 0    ? codegen::cuda::kTilesToTune
+                                  : options.tiles == 0 ? 1
+                                                       : static_cast<uint32_t>(options.tiles);
   if (options.cpu)
     request.cpus = {options.cpu};
   if (options.target) {

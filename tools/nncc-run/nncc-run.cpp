@@ -215,7 +215,9 @@ Result<ExitStatus> Runner::run() {
   bool measuring = options.benchmark || options.profile || !options.trace.empty() || !options.tune.empty();
   options.loading.infoOnly = options.info && !measuring && options.inputs.inputs.empty();
   options.inputs.randomWhenMissing = measuring;
-  auto model = Model::open(options.model, options.loading);
+  ModelOptions loading = options.loading;
+  loading.compilesTiles = !options.tune.empty() || !loading.tuning.empty();
+  auto model = Model::open(options.model, loading);
   if (!model)
     return model.error();
   const nncc_model_info &info = model->info();
@@ -304,10 +306,11 @@ void addOptions(CLI::App &app, Options &options) {
       ->check(checkTolerance);
   app.add_option("--weights", options.loading.weights, "A safetensors file with the weights");
   app.add_option("--tune", options.tune,
-                 "CUDA: measure, for the dims of this run, which kernels cuBLASLt and cuDNN do faster, and add that to the file")
+                 "CUDA: measure, for the dims of this run, which kernels are faster in another tile (of a .so that nncc --tiles made, or a text) "
+                 "or done by cuBLASLt and cuDNN, and add that to the file")
       ->type_name("FILE.json");
   app.add_option("--tuning", options.loading.tuning,
-                 "CUDA: use the libraries that this file names; by default the one that the model brings along")
+                 "CUDA: use the tiles and libraries that this file names; by default the one that the model brings along")
       ->type_name("FILE.json");
   app.add_flag("--require-tuning", options.loading.tuningRequired,
                "Fail where the tuning file does not fit the device, its libraries, the model or the dims");

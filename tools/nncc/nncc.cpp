@@ -71,7 +71,10 @@ cl::opt<codegen::cuda::Fp32> fp32("fp32", cl::init(codegen::cuda::Fp32::Exact), 
                                    cl::desc("How CUDA kernels multiply f32 matrices:"));
 cl::opt<std::string> tuningPath("tuning", cl::value_desc("F.json"), cl::cat(category),
                                 cl::desc("Put a tuning file (nncc-run --tune) into the shared object: which CUDA kernels "
-                                         "cuBLASLt and cuDNN do"));
+                                         "take which tiles, and which cuBLASLt and cuDNN do"));
+cl::opt<uint32_t> tileCount("tiles", cl::value_desc("n"), cl::init(0), cl::cat(category),
+                            cl::desc("How many tiles of each matrix product and convolution CUDA code has, for nncc-run --tune to "
+                                     "choose from (default 1; 4 with --tuning)"));
 cl::opt<uint32_t> tileRank("tile-rank", cl::value_desc("n"), cl::init(0), cl::Hidden, cl::cat(category),
                            cl::desc("Take the n-th best tile by the model for matrix products of CUDA kernels"));
 cl::list<std::string>
@@ -294,7 +297,7 @@ std::string gpuArchitecture() { return gpuArchitectures.empty() ? "sm_80" : gpuA
 Result<void> Driver::emitCuda(mlir::ModuleOp module) {
   if (auto ran = runPasses(module, cudaPacking(), passOptions()); !ran)
     return ran.error();
-  auto compiled = buildCudaProgram(module, {fp32, tileRank});
+  auto compiled = buildCudaProgram(module, {fp32, tileRank, 1});
   if (!compiled)
     return compiled.error();
   std::string source = codegen::cuda::printCudaFile(compiled->program, compiled->sources);
@@ -329,7 +332,8 @@ Result<void> Driver::emitSharedObject() {
   request.cpus = targets.cpu ? cpus : std::vector<std::string>();
   request.forCuda = targets.cuda;
   request.gpuArchitectures.assign(gpuArchitectures.begin(), gpuArchitectures.end());
-  request.cudaOptions = {fp32, tileRank};
+  uint32_t tiles = tileCount.getNumOccurrences() ? tileCount : tuningPath.empty() ? 1 : codegen::cuda::kTilesToTune;
+  request.cudaOptions = {fp32, tileRank, tiles};
   request.tuningPath = tuningPath;
   request.optLevel = optLevel - '0';
   request.weights = {weightsPath, seed};
@@ -411,6 +415,8 @@ std::optional<std::string> findUsageMistake() {
     return "--target: " + targets.error().message;
   if (emitKind == Emit::SharedObject && !gpuArchitectures.empty() && !targets->cuda)
     return "--arch is for GPUs; say --target=cpu,cuda to compile for one";
+  if (tileCount.getNumOccurrences() && (emitKind != Emit::SharedObject || !targets->cuda || tileCount == 0))
+    return "--tiles says how many tiles, 1 or more, CUDA kernels in a shared object have; it goes with --target=cuda";
   if (emitKind != Emit::SharedObject && gpuArchitectures.size() > 1)
     return "--arch: the output is for one architecture, found " +
            std::to_string(gpuArchitectures.size());

@@ -125,6 +125,7 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     jitOptions.training = options.training;
     jitOptions.memory_budget = options.memoryBudgetBytes;
     jitOptions.batch = options.batch;
+    jitOptions.tiles = options.compilesTiles ? -1 : 1;
     jitOptions.target = options.device.starts_with("cuda") ? "cuda" : "cpu";
     nncc_jit_program *program = nullptr;
     nncc_status status = compile(&jitOptions, &program);

@@ -25,6 +25,7 @@ struct ModelOptions {
   int64_t batch = 0;             ///< of text: the batch for which that is planned; 0: the train section's
   std::string tuning;          ///< a tuning file, or empty
   bool tuningRequired = false;
+  bool compilesTiles = false; ///< text, with tiles to choose from
   std::function<void(const std::string &)> log; ///< what loading tells; may be empty
   std::string text; ///< compiled instead of the file's contents, where not empty
 };

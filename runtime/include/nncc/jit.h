@@ -31,6 +31,8 @@ typedef struct nncc_jit_options {
   int32_t training;    /* if not 0: compile the train section too, as nncc --train does */
   int64_t memory_budget; /* bytes for intermediates of a training step, as nncc --memory-budget; 0: any */
   int64_t batch;         /* the batch for which that is planned; 0: the train section's */
+  int32_t tiles;       /* CUDA: how many tiles of each matrix product and convolution there are for
+                        * tune() to choose from; 0: 1; -1: those that are worth the time */
 } nncc_jit_options;
 
 /* *program is set even when this fails (to NULL only without any memory): it then answers

@@ -21,6 +21,7 @@ struct CompileOptions {
   bool training = false; ///< compile the train section too: Model::createTrainer
   int64_t memoryBudget = 0; ///< bytes for intermediates of a training step, of `batch` samples; 0: any
   int64_t batch = 0;        ///< 0: the train section's
+  int tiles = 1; ///< CUDA: as nncc_jit_options has them
   ModelOptions model{};
 };
 
@@ -38,6 +39,7 @@ inline Model compile(const char *path, const char *text, CompileOptions options)
   given.training = options.training;
   given.memory_budget = options.memoryBudget;
   given.batch = options.batch;
+  given.tiles = options.tiles;
   bool onCuda = options.model.device.starts_with("cuda");
   given.target = !options.target.empty() ? options.target.c_str() : onCuda ? "cuda" : nullptr;
   nncc_jit_program *compiled = nullptr;

@@ -128,6 +128,50 @@ TEST(ProgramJson, RefusesAlternativesThatCannotBe) {
   expectRefused(replaced(text, "\"tf32\":true", "\"tf32\":true,\"replacesParts\":true"), "there is no step before");
 }
 
+/// The first kernel has two other tiles, of which one makes its result in two kernels.
+Program programWithTiles() {
+  Program program = smallProgram();
+  for (const char *symbol : {"linear_relu_tile2", "linear_relu_tile3", "linear_relu_tile3_sum"})
+    program.kernels.push_back({"linear_relu", symbol, "", 0});
+  for (Kernel &kernel : program.kernels)
+    kernel.cuda = CudaLaunch{32, 1, 1, 1};
+  program.kernels[0].tiles = {{"64 x 64", 2}, {"32 x 32, 2 parts", 3, 4, SizeExpr::dim(0) * 80}};
+  return program;
+}
+
+TEST(ProgramJson, KeepsEveryFieldOfTiles) {
+  Program before = programWithTiles();
+  before.entryPoints[0].steps[1].kernel = 0; // a step behind another one
+  before.entryPoints[0].steps[0].kernel = 1;
+  before.kernels[0].tiles[1].replacesParts = true;
+  std::string text = writeProgramJson(before);
+  Result<Program> after = readProgramJson(text);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(writeProgramJson(*after), text);
+  const std::vector<TileVariant> &tiles = after->kernels[0].tiles;
+  ASSERT_EQ(tiles.size(), 2u);
+  EXPECT_EQ(std::tuple(tiles[0].tile, tiles[0].kernel, tiles[0].finish, tiles[0].replacesParts), std::tuple("64 x 64", 2u, std::nullopt, false));
+  EXPECT_EQ(std::tuple(tiles[1].tile, tiles[1].kernel, tiles[1].finish, tiles[1].replacesParts), std::tuple("32 x 32, 2 parts", 3u, 4u, true));
+  EXPECT_EQ(tiles[1].workspaceBytes, SizeExpr::dim(0) * 80);
+}
+
+TEST(ProgramJson, RefusesTilesThatCannotBe) {
+  Program program = programWithTiles();
+  std::string text = writeProgramJson(program);
+  ASSERT_TRUE(readProgramJson(text));
+  expectRefused(replaced(text, "\"64 x 64\",\"kernel\":2", "\"64 x 64\",\"kernel\":9"), "tile 64 x 64: is not a CUDA kernel that stands for no others");
+  expectRefused(replaced(text, "\"kernel\":2", "\"kernel\":0"), "tile 64 x 64: is not a CUDA kernel that stands for no others");
+  expectRefused(replaced(text, "\"finish\":4", "\"finish\":5"), "tile 32 x 32, 2 parts: is not a CUDA kernel that stands for no others");
+  expectRefused(replaced(text, "\"32 x 32, 2 parts\"", "\"64 x 64\""), "tile 64 x 64: stands there twice");
+  expectRefused(replaced(text, "\"workspaceBytes\":\"N*80\"", "\"workspaceBytes\":\"M*80\""), "workspaceBytes");
+  expectRefused(replaced(text, "\"kernel\":2", "\"kernel\":2,\"replacesParts\":true"), "there are no parts to replace");
+  program.kernels[2].cuda->hasStatus = true;
+  expectRefused(writeProgramJson(program), "tile 64 x 64: reports to a status word");
+  program.kernels[2].cuda->hasStatus = false;
+  program.entryPoints[0].steps[0].resultCount = 2;
+  expectRefused(writeProgramJson(program), "tile 64 x 64: expected one result");
+}
+
 TEST(ProgramJson, GivesEachStepALine) {
   std::string text = writeProgramJson(smallProgram());
   EXPECT_NE(

@@ -20,8 +20,9 @@ TuningFile example() {
                    "",
                    {{"nncc", 3}},
                    {"cudnn, algorithm 6: its result differs"}};
+  TunedKernel tiled{"22dd", "matmul", {}, "nncc", "64 x 64 x 16", {{"nncc", 3}, {"nncc, 64 x 64 x 16", 2}}, {}};
   TuningFile file;
-  file.devices = {{"NVIDIA H200", "sm_90", "13.0", {{"cublasLt", "13.0.2"}}, {linear, conv}},
+  file.devices = {{"NVIDIA H200", "sm_90", "13.0", {{"cublasLt", "13.0.2"}}, {linear, conv, tiled}},
                   {"Other", "sm_80", "12.4", {}, {}}};
   return file;
 }
@@ -58,6 +59,9 @@ TEST(TuningFile, IsReadAsItWasWritten) {
   EXPECT_EQ(device->kernels[0].microseconds.at("cublasLt"), 10.25);
   EXPECT_EQ(device->kernels[1].name, "conv \"quoted\"");
   EXPECT_EQ(device->kernels[1].notes.at(0), "cudnn, algorithm 6: its result differs");
+  EXPECT_FALSE(device->kernels[0].isTile() || device->kernels[1].isTile());
+  EXPECT_TRUE(device->kernels[2].isTile());
+  EXPECT_EQ(device->kernels[2].algorithm, "64 x 64 x 16");
   EXPECT_EQ(file->find("NVIDIA H200", "sm_80"), nullptr);
 }
 
