@@ -6,6 +6,7 @@
 // gradients are concatenated in the same order, so that their kernels write them side by side. The update is then a chain of elementwise
 // ops on one long vector: one kernel, however many layers there are.
 
+#include "passes/LossScale.h"
 #include "passes/Optimizers.h"
 #include "passes/ParameterReads.h"
 #include "passes/Passes.h"
@@ -198,7 +199,11 @@ LogicalResult TrainStepBuilder::build() {
   TensorBuilder b(builder, loc);
   Value loss = exit.getOperand(0);
   SmallVector<Type> types = llvm::map_to_vector(by, [](Value value) { return value.getType(); });
-  auto gradient = nn::GradientOp::create(builder, loc, types, ValueRange(loss), ValueRange(), by);
+  std::optional<LossScale> scale = LossScale::of(settings);
+  SmallVector<Value> seeds;
+  if (scale)
+    seeds.push_back(scale->seed(builder, loc, state, tensorTypeOf(loss)));
+  auto gradient = nn::GradientOp::create(builder, loc, types, ValueRange(loss), seeds, by);
   // Reports tell the update by its locations.
   b.setLoc(NameLoc::get(builder.getStringAttr(kUpdateLocation), loc));
   SmallVector<Value> flat;
@@ -211,6 +216,12 @@ LogicalResult TrainStepBuilder::build() {
   }
   if (failed(accumulate(b, flat)))
     return failure();
+  if (scale) {
+    Value areFinite = scale->areFinite(builder, b.getLoc(), flat);
+    scale->unscale(builder, b.getLoc(), state, flat);
+    scale->update(builder, b.getLoc(), state, areFinite);
+    state.writeOnlyIf(areFinite);
+  }
   if (auto clip = settings.getAs<DictionaryAttr>("clip"))
     clipGradients(builder, b.getLoc(), clip, flat);
   Value rate = buildLearningRate(builder, b.getLoc(), state, settings);

@@ -1,6 +1,7 @@
 // Arguments, results and declarations of states; see TrainState.h.
 
 #include "passes/TrainState.h"
+#include "passes/LossScale.h"
 #include "ir/TensorBuilder.h"
 
 using namespace mlir;
@@ -54,6 +55,14 @@ Value TrainState::readLike(StringRef name, StringRef parameters, double init) {
   return argument(name, type);
 }
 
+void TrainState::writeOnlyIf(Value condition) {
+  if (isWritten) {
+    OpBuilder at(step.getBody().front().getTerminator());
+    condition = nn::TensorBuilder(at, step.getLoc()).create<nn::AndOp>(isWritten, condition);
+  }
+  isWritten = condition;
+}
+
 void TrainState::write(StringRef name, Value value) {
   if (isWritten) {
     OpBuilder at(step.getBody().front().getTerminator());
@@ -75,6 +84,8 @@ int64_t passes::batchesPerUpdate(DictionaryAttr settings) {
 Value passes::readCallCount(OpBuilder &builder, Location loc, TrainState &state, DictionaryAttr settings) {
   nn::TensorBuilder b(builder, loc);
   Value updates = state.readNumber(kStepState, b.getI64Type());
+  if (settings && LossScale::of(settings))
+    updates = b.add(updates, state.readNumber(kSkippedState, b.getI64Type()));
   int64_t batches = batchesPerUpdate(settings);
   if (batches == 1)
     return updates;

@@ -8,7 +8,11 @@
 namespace nncc::passes {
 
 /// States that several passes know.
-inline constexpr llvm::StringLiteral kStepState = "train.step";                   ///< i64: steps done
+inline constexpr llvm::StringLiteral kStepState = "train.step";                   ///< i64: updates made
+inline constexpr llvm::StringLiteral kSkippedState = "train.skipped";             ///< i64: updates left out (LossScale.h)
+inline constexpr llvm::StringLiteral kLossScaleState = "train.loss_scale";        ///< f32
+/// i64: updates since the loss scale changed, PyTorch's `_growth_tracker`.
+inline constexpr llvm::StringLiteral kGrowthTrackerState = "train.growth_tracker";
 /// i64: batches since the last update, where several make one.
 inline constexpr llvm::StringLiteral kMicroStepState = "train.micro_step";
 inline constexpr llvm::StringLiteral kSeedState = "train.seed";                   ///< i64
@@ -37,8 +41,8 @@ public:
   /// A parameter that the step changes by itself.
   mlir::Value readParameter(mlir::StringAttr name, mlir::RankedTensorType type) { return argument(name.getValue(), type); }
 
-  /// From here on write() leaves states as they are unless `condition`, a bool[], holds.
-  void writeOnlyIf(mlir::Value condition) { isWritten = condition; }
+  /// From here on write() leaves states as they are unless `condition`, a bool[], holds too.
+  void writeOnlyIf(mlir::Value condition);
 
   /// The value of a state at the end of the step, which its caller has read.
   void write(llvm::StringRef name, mlir::Value value);
@@ -52,7 +56,7 @@ private:
   mlir::Value isWritten; ///< null: always
 };
 
-/// Calls of @train_step so far, as a number i64[]: those that made no update count too. `settings` is the module's `nn.train`, or null.
+/// Calls of @train_step so far, as a number i64[]: those that made no update, or left one out, count too. `settings` is the module's `nn.train`, or null.
 mlir::Value readCallCount(mlir::OpBuilder &builder, mlir::Location loc, TrainState &state, mlir::DictionaryAttr settings);
 /// How many batches make an update.
 int64_t batchesPerUpdate(mlir::DictionaryAttr settings);

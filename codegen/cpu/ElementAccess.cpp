@@ -297,7 +297,8 @@ Value ElementReader::compute(Value tensor, ArrayRef<Value> index, int laneDim) {
 Value ElementReader::computeMovement(nn::MovementOpInterface op, ArrayRef<Value> index, int laneDim) {
   Block *block = b.getInsertionBlock();
   // Where elements of several operands meet, or are computed with, all of them are widened: some may have been already.
-  bool meets = isa<nn::ConcatOp, nn::PadOp, nn::ResizeOp, nn::ResizeGradientOp, nn::ShiftOp>(op.getOperation());
+  bool meets = isa<nn::ConcatOp, nn::PadOp, nn::ResizeOp, nn::ResizeGradientOp, nn::ShiftOp, nn::MaxPoolGradientOp,
+                   nn::AvgPoolGradientOp>(op.getOperation());
   auto load = [&](unsigned operand, ValueRange position) {
     // What is computed inside a branch is not known outside of it.
     bool isInBranch = b.getInsertionBlock() != block;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nncc::frontend {
 
@@ -237,7 +238,14 @@ bool Elaborator::trainAssign(const Assign &assigned, TrainNames &names,
     fail(name.range, fmt::format("'{}' is set twice", name.name));
     return false;
   }
-  if (setting && !setting->family.empty()) {
+  // A setting that is also a plain number may be a call.
+  bool isPlain = setting && !setting->kind.empty() &&
+                 (setting->family.empty() || !std::holds_alternative<Call>(assigned.value->node));
+  if (name.name == "precision")
+    names.precision = assigned.value->range;
+  if (name.name == "loss_scale")
+    names.lossScale = assigned.value->range;
+  if (setting && !isPlain) {
     mlir::Attribute value = trainSetting(assigned, ref(setting->family));
     if (!value)
       return false;
@@ -259,15 +267,48 @@ bool Elaborator::trainAssign(const Assign &assigned, TrainNames &names,
                                             setting->kind, describe(*value)));
     return false;
   }
-  if (name.name == "precision" && *value->as<DType>() != DType::F32 &&
-      *value->as<DType>() != DType::BF16) {
-    fail(assigned.value->range, fmt::format("'precision' must be f32 or bf16, found {}",
-                                            describe(*value)));
-    return false;
-  }
   settings.push_back(
       builder.getNamedAttr(name.name, attributeOf(builder, ref(setting->kind), *value)));
   return true;
+}
+
+/// What the precision may be, and that the loss is scaled where that helps, by numbers that work.
+bool Elaborator::checkPrecision(const TrainNames &names, mlir::DictionaryAttr settings) {
+  auto precision = settings.getAs<mlir::TypeAttr>("precision");
+  mlir::Type element = precision ? precision.getValue() : builder.getF32Type();
+  if (!element.isF32() && !element.isBF16() && !element.isF16()) {
+    fail(*names.precision, fmt::format("'precision' must be f32, bf16 or f16, found {}",
+                                       nameOf(*nn::dtypeOf(element))));
+    return false;
+  }
+  mlir::Attribute scale = settings.get("loss_scale");
+  if (!scale)
+    return true;
+  if (!element.isF16()) {
+    fail(*names.lossScale,
+         fmt::format("'loss_scale' goes with 'precision = f16': in {} no gradient is too small",
+                     nameOf(*nn::dtypeOf(element))));
+    return false;
+  }
+  auto expect = [&](bool holds, const char *what) {
+    if (!holds)
+      fail(*names.lossScale, fmt::format("a loss scale needs {}", what));
+    return holds;
+  };
+  auto isScale = [&](double value) {
+    return expect(value > 0 && std::isfinite(static_cast<float>(value)),
+                  "a factor above 0 that f32 can hold");
+  };
+  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(scale))
+    return isScale(number.getValueAsDouble());
+  auto dynamic = llvm::cast<mlir::DictionaryAttr>(scale);
+  auto number = [&](llvm::StringRef name) {
+    return dynamic.getAs<mlir::FloatAttr>(name).getValueAsDouble();
+  };
+  return isScale(number("init")) && expect(number("growth") > 1, "a 'growth' above 1") &&
+         expect(number("backoff") > 0 && number("backoff") < 1, "a 'backoff' between 0 and 1") &&
+         expect(dynamic.getAs<mlir::IntegerAttr>("interval").getInt() >= 1,
+                "an 'interval' of at least 1");
 }
 
 bool Elaborator::elaborateTrain(const TrainDecl &train) {
@@ -313,8 +354,11 @@ bool Elaborator::elaborateTrain(const TrainDecl &train) {
            fmt::format("this train section has no '{} = ...'", required));
       return false;
     }
+  mlir::DictionaryAttr all = builder.getDictionaryAttr(settings);
+  if (!checkPrecision(names, all))
+    return false;
   finishEvaluate();
-  (*module)->setAttr(nn::NNDialect::kTrainAttr, builder.getDictionaryAttr(settings));
+  (*module)->setAttr(nn::NNDialect::kTrainAttr, all);
   return true;
 }
 

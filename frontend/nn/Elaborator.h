@@ -132,6 +132,7 @@ private:
   struct TrainNames {
     std::set<std::string> used, settings, metrics;
     std::vector<Identifier> locals;
+    std::optional<SourceRange> precision, lossScale; ///< of the values of these settings
   };
   bool elaborateTrain(const TrainDecl &train);
   void startEvaluate();
@@ -141,6 +142,7 @@ private:
   bool trainAssign(const Assign &assigned, TrainNames &names,
                    llvm::SmallVectorImpl<mlir::NamedAttribute> &settings);
   mlir::Attribute trainSetting(const Assign &assign, llvm::StringRef family);
+  bool checkPrecision(const TrainNames &names, mlir::DictionaryAttr settings);
   static void collectNames(const Expr &expr, std::set<std::string> &used);
 
   mlir::MLIRContext &context;

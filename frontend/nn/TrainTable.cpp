@@ -42,6 +42,10 @@ const std::vector<TrainFunction> &trainFunctions() {
       {"clip", "global_norm", "max: float",
        "gradients scaled so that their common norm is at most max"},
       {"clip", "value", "max: float", "each gradient element limited to -max..max"},
+      {"loss_scale", "dynamic",
+       "init: float = 65536.0, growth: float = 2.0, backoff: float = 0.5, interval: int = 2000",
+       "as PyTorch's GradScaler: times backoff where a gradient overflows, times growth after so "
+       "many updates where none does"},
   };
   return functions;
 }
@@ -58,7 +62,10 @@ const std::vector<TrainSetting> &trainSettings() {
        "batches whose gradients make one update, as their mean; 1 when absent"},
       {"epochs", "", "int", "passes over the data; 1 when absent"},
       {"precision", "", "dtype",
-       "of what a step computes: f32 or bf16, with parameters and update in f32; f32 when absent"},
+       "of what a step computes: f32, bf16 or f16, with parameters and update in f32; f32 when "
+       "absent"},
+      {"loss_scale", "loss_scale", "float",
+       "factor of the loss on the way back, with precision = f16; dynamic() when absent"},
       {"seed", "", "int", "of initial parameters, shuffling and dropout; 0 when absent"},
       {"freeze", "", "strings", "paths of parameters that stay as they are, `*` for any text"},
   };
@@ -84,7 +91,8 @@ std::string trainTableMarkdown() {
   for (const TrainSetting &setting : trainSettings())
     out += fmt::format("| `{}` | {} | {} |\n", setting.name,
                        setting.family.empty() ? std::string(setting.kind)
-                                              : fmt::format("a {}", setting.family),
+                       : setting.kind.empty() ? fmt::format("a {}", setting.family)
+                                              : fmt::format("a {} or {}", setting.family, setting.kind),
                        setting.summary);
   out += "\n| Kind | Call | Meaning |\n|---|---|---|\n";
   for (const OpInfo &op : trainOps())

@@ -10,7 +10,7 @@
 namespace nncc::frontend {
 
 struct TrainFunction {
-  std::string_view family; // "optimizer", "schedule", "clip"
+  std::string_view family; // "optimizer", "schedule", "clip", "loss_scale"
   std::string_view name;
   /// As OpEntry::signature.
   std::string_view signature;
@@ -19,7 +19,7 @@ struct TrainFunction {
 
 struct TrainSetting {
   std::string_view name;
-  /// The family of function that it takes, or "" for a plain value of the kind `kind`.
+  /// The family of function that it takes, or "" for a plain value of the kind `kind`; with both it takes either.
   std::string_view family;
   std::string_view kind;
   std::string_view summary;

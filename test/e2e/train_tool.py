@@ -316,6 +316,36 @@ class MemoryBudget(TrainTest):
         self.assertIn("expected a number of bytes", self.trains(self.write("small.nn", MODEL), "--memory-budget=1X", status=2))
 
 
+class HalfPrecision(TrainTest):
+    def half(self, scale, name, text=MODEL):
+        return self.model(text.replace("  batch = 16\n", f"  batch = 16\n  precision = f16\n  loss_scale = {scale}\n"), name)
+
+    def testTellsWhichUpdatesWereSkipped(self):
+        said = self.trains(self.half("dynamic(init = 1e12, backoff = 0.01)", "half"))
+        self.assertRegex(said, r"epoch 1/2  loss \d.*accuracy \d\.\d+  [1-9] updates? skipped  ")
+        self.assertRegex(said, r"epoch 2/2  loss \d.*accuracy \d\.\d+  \d+\.\d s,")
+
+    def testResumes(self):
+        so = self.half("dynamic(init = 1e12, backoff = 0.01, interval = 3)", "half")
+        self.trains(so, "--checkpoint", self.path("through.safetensors"))
+        self.trains(so, "--checkpoint", self.path("cut.safetensors"), "--max-steps=7")
+        self.trains(so, "--checkpoint", self.path("cut.safetensors"), "--resume", "--threads=2")
+        self.assertEqual(self.bytesOf("cut.safetensors"), self.bytesOf("through.safetensors"))
+        self.assertIn("train.loss_scale", self.tensorsOf("cut.safetensors"))
+
+    def testTooManySkippedUpdates(self):
+        """A scale that no gradient fits under, and a gradient that no scale helps."""
+        if harness.device == "cuda":
+            self.skipTest("two hundred steps, which know nothing of the device")
+        so = self.half("1e30", "constant")
+        said = self.trains(so, "--epochs=9", "--checkpoint", self.path("c.safetensors"), status=1)
+        self.assertRegex(said, r"error: step 100 \(epoch 5, batch 20\): 100 updates in a row were skipped.*\n.*kernel '.*' made the first")
+        self.assertIn("A smaller loss_scale, precision = bf16, or data without such values may help.", said)
+        text = MODEL.replace("logits = linear(", "logits = linear(sqrt(-1 - mean(x)) * ")
+        said = self.trains(self.half("dynamic()", "root", text), "--epochs=9", status=1)
+        self.assertRegex(said, r"100 updates in a row were skipped.*\n.*root\.nn:\d+:\d+: kernel '[^']*sqrt[^']*' made the first number")
+
+
 class NotANumber(TrainTest):
     def testTheKernelThatMadeItIsNamed(self):
         """The square root of a negative number, beside much that is sound."""

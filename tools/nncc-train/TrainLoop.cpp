@@ -148,6 +148,8 @@ Result<TrainEnd> TrainLoop::run() {
     journal->say(fmt::format("going on with step {} (epoch {}, batch {})", steps + 1, position.epoch + 1, position.batch + 1));
   if (auto noted = noteSafe(); !noted)
     return noted.error();
+  if (auto begun = skippedUpdates.begin(*model); !begun)
+    return begun.error();
 
   auto ended = runEpochs();
   if (!ended)
@@ -174,8 +176,11 @@ Result<TrainEnd> TrainLoop::runEpochs() {
     auto results = step(**batch);
     if (!results)
       return results.error();
-    if (!areFinite(*results))
-      return findNonFinite(*results);
+    auto isHarmless = skippedUpdates.note(*model);
+    if (!isHarmless)
+      return isHarmless.error();
+    if (std::string problem = problemOf(*results, *isHarmless); !problem.empty())
+      return findNonFinite(problem);
     int64_t samples = (*batch)->sampleCount();
     bool isLast = (*batch)->isLastOfEpoch();
     position = (*batch)->nextPosition();
@@ -212,8 +217,10 @@ Result<std::vector<double>> TrainLoop::step(const data::Batch &batch) {
 }
 
 Result<void> TrainLoop::log(std::span<const double> results, int64_t samples) {
-  ofEpoch.add(results, samples);
-  ofEntry.add(results, samples);
+  if (areFinite(results)) {
+    ofEpoch.add(results, samples);
+    ofEntry.add(results, samples);
+  }
   epochSamples += samples;
   int64_t epoch = (steps - 1) / batchesPerEpoch, done = (steps - 1) % batchesPerEpoch + 1;
   journal->progress().update(epoch, done, samples, ofEntry.means()[0]);
@@ -237,6 +244,8 @@ Result<void> TrainLoop::endEpoch() {
   double seconds = std::chrono::duration<double>(Clock::now() - epochStarted).count();
   std::vector<double> means = ofEpoch.means();
   std::string line = fmt::format("epoch {}/{}  {}", position.epoch, epochs, journal->describe(means));
+  if (std::string skipped = skippedUpdates.takeSummary(); !skipped.empty())
+    line += "  " + skipped;
   if (options.logEvery == 0) {
     if (auto added = journal->addTraining(steps, means); !added)
       return added;
@@ -305,13 +314,20 @@ Result<void> TrainLoop::exportParameters() {
                               rt::SafetensorsAlignment::Start);
 }
 
-Error TrainLoop::findNonFinite(const std::vector<double> &results) {
+std::string TrainLoop::problemOf(std::span<const double> results, bool isHarmless) const {
+  bool areTooMany = skippedUpdates.inARow() >= SkippedUpdates::kMost;
+  auto found = std::find_if(results.begin(), results.end(), [](double value) { return !std::isfinite(value); });
+  if (!areTooMany && (isHarmless || found == results.end()))
+    return "";
+  std::string where = fmt::format("step {} (epoch {}, batch {})", steps + 1, position.epoch + 1, position.batch + 1);
+  if (areTooMany)
+    return fmt::format("{}: {} updates in a row were skipped, since a gradient was no finite number", where, skippedUpdates.inARow());
+  return fmt::format("{}: '{}' is {}", where, names[static_cast<size_t>(found - results.begin())], std::isnan(*found) ? "NaN" : "infinite");
+}
+
+Error TrainLoop::findNonFinite(const std::string &problem) {
   int64_t bad = steps + 1;
-  size_t which = static_cast<size_t>(std::find_if(results.begin(), results.end(), [](double value) { return !std::isfinite(value); }) -
-                                     results.begin());
-  std::string text = fmt::format("step {} (epoch {}, batch {}): '{}' is {}", bad, position.epoch + 1, position.batch + 1, names[which],
-                                 std::isnan(results[which]) ? "NaN" : "infinite");
-  journal->say(fmt::format("{}; repeating {} steps to find where that began", text, bad - safeSteps));
+  journal->say(fmt::format("{}; repeating {} steps to find where that began", problem, bad - safeSteps));
   auto loader = training->load(safePosition, epochs);
   auto restored = model->restore(safe);
   if (!loader || !restored)
@@ -332,6 +348,8 @@ Error TrainLoop::findNonFinite(const std::vector<double> &results) {
   std::string kept = options.checkpoint.empty() || safeSteps == 0
                          ? ""
                          : fmt::format("\nThe checkpoint of step {} is whole: '{}'", safeSteps, options.checkpoint);
-  return userError(fmt::format("{}\n{}\nA lower learning rate, clip = global_norm(1.0), or data without such values may help.{}", text,
-                               cause, kept));
+  const char *remedy = skippedUpdates.inARow() >= SkippedUpdates::kMost
+                           ? "A smaller loss_scale, precision = bf16, or data without such values may help."
+                           : "A lower learning rate, clip = global_norm(1.0), or data without such values may help.";
+  return userError(fmt::format("{}\n{}\n{}{}", problem, cause, remedy, kept));
 }

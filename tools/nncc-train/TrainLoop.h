@@ -3,6 +3,7 @@
 
 #include "tools/nncc-train/Batches.h"
 #include "tools/nncc-train/Journal.h"
+#include "tools/nncc-train/SkippedUpdates.h"
 #include "tools/nncc-train/TrainedModel.h"
 #include "tools/nncc-train/Validation.h"
 
@@ -32,8 +33,10 @@ private:
   Result<void> noteSafe();
   Result<void> save(bool isBest);
   Result<void> exportParameters();
-  /// What went wrong when the loss is no number: the kernel that made the first one.
-  Error findNonFinite(const std::vector<double> &results);
+  /// What is wrong with the step just made, or nothing.
+  std::string problemOf(std::span<const double> results, bool isHarmless) const;
+  /// The error of this problem with what made the first number that is none: a kernel.
+  Error findNonFinite(const std::string &problem);
   Result<bool> noteBest(std::span<const double> results);
   std::map<std::string, std::string> settings() const;
 
@@ -51,7 +54,8 @@ private:
   std::optional<double> best;
   size_t bestResult = 0; ///< which of the results chooses the best checkpoint
   bool isHigherBetter = false;
-  MeanResults ofEpoch{0}, ofEntry{0};
+  MeanResults ofEpoch{0}, ofEntry{0}; ///< without those of skipped updates that are no numbers
+  SkippedUpdates skippedUpdates;
   Clock::time_point epochStarted;
   int64_t epochSamples = 0; ///< in this run of the program
 

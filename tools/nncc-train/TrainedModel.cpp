@@ -129,6 +129,22 @@ Result<void> TrainedModel::setNumber(const std::string &name, double value) {
   return {};
 }
 
+Result<std::optional<int64_t>> TrainedModel::counter(const std::string &name) {
+  for (size_t i = 0; i < info().state_count; ++i) {
+    if (name != info().states[i].name)
+      continue;
+    rt::HostTensor number = emptyTensor(expected(info().states[i]));
+    int64_t value = 0;
+    if (number.dtype != DType::I64 || number.data.size() != sizeof value)
+      return internalError("'" + name + "' counts nothing");
+    if (auto copied = runs.getTensor(name, number); !copied)
+      return copied.error();
+    std::memcpy(&value, number.data.data(), sizeof value);
+    return std::optional(value);
+  }
+  return std::optional<int64_t>();
+}
+
 std::string TrainedModel::identity() const {
   std::string text;
   auto add = [&](const char *role, const nncc_tensor_info *tensors, size_t count) {

@@ -33,6 +33,9 @@ public:
   /// Sets a state that holds one number, if there is one of this name: that depends on optimizer and schedule.
   Result<void> setNumber(const std::string &name, double value);
 
+  /// A state that counts something; nothing where there is none of this name.
+  Result<std::optional<int64_t>> counter(const std::string &name);
+
   /// Inputs, targets and results as text: what makes a checkpoint this model's besides its tensors.
   std::string identity() const;
   std::vector<data::ExpectedTensor> tensors() const;

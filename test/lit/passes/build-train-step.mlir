@@ -39,3 +39,38 @@ module attributes {nn.dims = [], nn.train = {freeze = ["frozen.*"], optimizer = 
   // CHECK: %[[NEXT:.*]] = nn.sub %arg1, %[[CHANGE]]
   // CHECK: return %[[LOSS]], %[[MOMENTUM]], %[[NEXT]], %{{.*}} : tensor<f32>, tensor<35xf32>, tensor<35xf32>, tensor<i64>
 }
+
+// -----
+
+// In f16 the way back begins with the loss scale. Where a gradient is not finite the scale shrinks and everything else stays.
+module attributes {nn.dims = [], nn.train = {precision = f16, loss_scale = {kind = "dynamic", init = 8.0 : f64, growth = 4.0 : f64, backoff = 0.25 : f64, interval = 5 : i64},
+                   optimizer = {kind = "sgd", lr = 0.5 : f64, momentum = 0.0 : f64, nesterov = false, no_decay = [], weight_decay = 0.0 : f64}}} {
+  nn.parameter @a : tensor<32xf32>
+  // CHECK: nn.state @train.loss_scale : tensor<f32> {init = 8.000000e+00 : f64}
+  // CHECK-LABEL: func.func @train_step
+  // CHECK-SAME: %[[SCALE:arg[0-9]+]]: tensor<f32> {nn.state = "train.loss_scale"}, %[[SKIPPED:arg[0-9]+]]: tensor<i64> {nn.state = "train.skipped"}, %[[GOOD:arg[0-9]+]]: tensor<i64> {nn.state = "train.growth_tracker"}
+  func.func @evaluate(%x: tensor<32xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) {
+    %a = nn.get_parameter @a : tensor<32xf32>
+    %0 = nn.mul %x, %a : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf32>
+    %1 = nn.reduce_sum %0 {axes = array<i64: 0>} : tensor<32xf32> -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+  // CHECK: %[[FLAT:.*]] = nn.gradient of(%[[LOSS:.*]]) seeds(%[[SCALE]]) by(%{{.*}})
+  // CHECK: %[[ABS:.*]] = nn.abs %[[FLAT]]
+  // CHECK: %[[TOP:.*]] = nn.reduce_max %[[ABS]] {axes = array<i64: 0>}
+  // CHECK: %[[FINITE:.*]] = nn.less_equal %[[TOP]], %{{.*}}
+  // CHECK: %[[INVERSE64:.*]] = nn.reciprocal %{{.*}} : tensor<f64>
+  // CHECK: %[[INVERSE:.*]] = nn.cast %[[INVERSE64]] {to = f32}
+  // CHECK: %[[TRUE:.*]] = nn.mul %[[FLAT]], %[[INVERSE]]
+  // CHECK: %[[SKIPPED1:.*]] = nn.add %[[SKIPPED]],
+  // CHECK: %[[GROWN:.*]] = nn.mul %[[SCALE]],
+  // CHECK: %[[SHRUNK:.*]] = nn.mul %[[SCALE]],
+  // CHECK: %[[LEAST:.*]] = nn.max %[[SHRUNK]],
+  // CHECK: %[[NEXT:.*]] = nn.where %[[FINITE]], %{{.*}}, %[[LEAST]]
+  // CHECK: %[[GOOD1:.*]] = nn.where %[[FINITE]], %{{.*}}, %{{.*}} : (tensor<i1>, tensor<i64>, tensor<i64>)
+  // CHECK: %[[CHANGE:.*]] = nn.mul %[[TRUE]],
+  // CHECK: %[[MOVED:.*]] = nn.sub %arg1, %[[CHANGE]]
+  // CHECK: %[[PARAMETERS:.*]] = nn.where %[[FINITE]], %[[MOVED]], %arg1
+  // CHECK: %[[STEP:.*]] = nn.where %[[FINITE]], %{{.*}}, %{{.*}} : (tensor<i1>, tensor<i64>, tensor<i64>)
+  // CHECK: return %[[LOSS]], %[[SKIPPED1]], %[[NEXT]], %[[GOOD1]], %[[PARAMETERS]], %[[STEP]]
+}

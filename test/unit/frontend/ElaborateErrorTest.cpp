@@ -235,7 +235,7 @@ TEST(ElaborateError, TrainSections) {
   EXPECT_EQ(trainError(whole + "\nepoch = 3"),
             "7:1: 'epoch' is no setting, and nothing uses it; did you mean 'epochs'?; settings are "
             "loss, optimizer, schedule, clip, "
-            "batch, accumulate, epochs, precision, seed, freeze");
+            "batch, accumulate, epochs, precision, loss_scale, seed, freeze");
   EXPECT_EQ(trainError("loss = cross_entropy(logits, label)\noptimizer = sgd(0.1)"),
             "4:30: unknown name 'label'");
   EXPECT_EQ(trainError("loss = crossentropy(logits, x)\noptimizer = sgd(0.1)"),
@@ -255,10 +255,39 @@ TEST(ElaborateError, Precision) {
       "target t: i64[N]\nloss = cross_entropy(logits, t)\noptimizer = sgd(lr = 0.1)\n";
   EXPECT_EQ(trainError(whole + "precision = bf16"), "no error");
   EXPECT_EQ(trainError(whole + "precision = f32"), "no error");
+  const std::string half = whole + "precision = f16\n";
+  EXPECT_EQ(trainError(half), "no error");
+  EXPECT_EQ(trainError(half + "loss_scale = 1024"), "no error");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic()"), "no error");
+  EXPECT_EQ(trainError("loss_scale = dynamic(init = 8, growth = 1.5, backoff = 0.75, interval = 1)\n" + half), "no error");
+  EXPECT_EQ(trainError(whole + "loss_scale = 8"),
+            "7:14: 'loss_scale' goes with 'precision = f16': in f32 no gradient is too small");
+  EXPECT_EQ(trainError(whole + "precision = bf16\nloss_scale = dynamic()"),
+            "8:14: 'loss_scale' goes with 'precision = f16': in bf16 no gradient is too small");
+  EXPECT_EQ(trainError(half + "loss_scale = 0"),
+            "8:14: a loss scale needs a factor above 0 that f32 can hold");
+  EXPECT_EQ(trainError(half + "loss_scale = 1e39"),
+            "8:14: a loss scale needs a factor above 0 that f32 can hold");
+  EXPECT_EQ(trainError(half + "loss_scale = f16"),
+            "8:14: 'loss_scale' must be of kind float, found the element type f16");
+  EXPECT_EQ(trainError(half + "loss_scale = static(8)"),
+            "8:14: expected a loss_scale (dynamic)");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(start = 8)"),
+            "8:22: 'dynamic' has no argument 'start'; it takes init, growth, backoff, interval");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(init = -1)"),
+            "8:14: a loss scale needs a factor above 0 that f32 can hold");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(growth = 1)"),
+            "8:14: a loss scale needs a 'growth' above 1");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(backoff = 1)"),
+            "8:14: a loss scale needs a 'backoff' between 0 and 1");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(interval = 0)"),
+            "8:14: a loss scale needs an 'interval' of at least 1");
+  EXPECT_EQ(trainError(half + "loss_scale = dynamic(interval = 2.5)"),
+            "8:33: argument 'interval' of 'dynamic' must be of kind int, found the number 2.5");
   EXPECT_EQ(trainError(whole + "precision = f64"),
-            "7:13: 'precision' must be f32 or bf16, found the element type f64");
+            "7:13: 'precision' must be f32, bf16 or f16, found f64");
   EXPECT_EQ(trainError(whole + "precision = i8"),
-            "7:13: 'precision' must be f32 or bf16, found the element type i8");
+            "7:13: 'precision' must be f32, bf16 or f16, found i8");
   EXPECT_EQ(trainError(whole + "precision = \"bf16\""),
             "7:13: 'precision' must be of kind dtype, found the string \"bf16\"");
   EXPECT_EQ(trainError(whole + "precision = fp16"), "7:13: unknown name 'fp16'");
