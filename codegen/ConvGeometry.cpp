@@ -2,6 +2,8 @@
 
 #include "codegen/ConvGeometry.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
@@ -58,6 +60,22 @@ ConvGeometry::ConvGeometry(MLIRContext *context, nn::Dim positions, int64_t chan
   this->channels = groupChannels = channels;
   this->outputs = groupOutputs = outputs;
   in[1] = out[1] = positions;
+}
+
+std::optional<nn::Dim> codegen::joinedStride(ArrayRef<nn::Dim> extents, ArrayRef<nn::Dim> strides) {
+  nn::Dim stride, next; // of the innermost, and what the one outside of those seen has to be
+  for (auto [extent, own] : llvm::reverse(llvm::zip_equal(extents, strides))) {
+    if (nn::constantOf(extent) == 1)
+      continue;
+    if (stride && own != next)
+      return std::nullopt;
+    if (!stride)
+      stride = own;
+    next = own * extent;
+  }
+  if (!stride)
+    stride = strides.empty() ? nn::Dim() : nn::constantDim(strides[0].getContext(), 0);
+  return stride;
 }
 
 bool ConvGeometry::neverPads() const {

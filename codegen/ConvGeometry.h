@@ -6,6 +6,7 @@
 #include "ir/Shape.h"
 
 #include <array>
+#include <optional>
 
 namespace nncc::codegen {
 
@@ -39,5 +40,8 @@ private:
   template <typename Op>
   void readWindows(Op op, mlir::RankedTensorType x, mlir::RankedTensorType weight, mlir::RankedTensorType result);
 };
+
+/// The one stride that walks all of `extents`, innermost last; nothing where there is a gap between two of them.
+std::optional<nn::Dim> joinedStride(llvm::ArrayRef<nn::Dim> extents, llvm::ArrayRef<nn::Dim> strides);
 
 } // namespace nncc::codegen

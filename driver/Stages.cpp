@@ -31,7 +31,7 @@ passes::Packing driver::packingFor(const codegen::CpuTarget &target) {
 
 passes::Packing driver::cudaPacking() {
   // One panel with all columns: a block takes the part of each row that it needs. Rows are whole vectors of 16 bytes, of halves too.
-  return {1 << 20, 8, /*multipliesTransposed=*/false};
+  return {1 << 20, 8, /*multipliesTransposed=*/true, /*multipliesTransposedHalves=*/true};
 }
 
 Result<void> driver::runPasses(mlir::ModuleOp module, const passes::Packing &packing,

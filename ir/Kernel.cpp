@@ -290,20 +290,23 @@ bool nn::readsRowMajor(ConvOp conv) {
          channels < kGatheredInputChannels;
 }
 
-bool nn::multipliesTransposed(MatmulOp matmul) {
+static bool isMultiplied(Type element, bool halves) {
+  return element.isF32() || element.isF64() || (halves && (element.isF16() || element.isBF16()));
+}
+
+bool nn::multipliesTransposed(MatmulOp matmul, bool halves) {
   auto lhs = cast<RankedTensorType>(matmul.getLhs().getType()), rhs = cast<RankedTensorType>(matmul.getRhs().getType());
   auto result = cast<RankedTensorType>(matmul.getResult().getType());
   int64_t rank = result.getRank();
   auto batchOf = [&](RankedTensorType type) { return Shape(ArrayRef<Dim>(shapeOf(type)).drop_back(2)); };
   Type element = lhs.getElementType();
-  return matmul.getTransposeLhs() && !matmul.getTransposeRhs() && !matmul.getBias() && (element.isF32() || element.isF64()) &&
+  return matmul.getTransposeLhs() && !matmul.getTransposeRhs() && !matmul.getBias() && isMultiplied(element, halves) &&
          lhs.getRank() == rank && rhs.getRank() == rank && batchOf(lhs) == batchOf(result) && batchOf(rhs) == batchOf(result) &&
          !result.isDynamicDim(rank - 2) && !result.isDynamicDim(rank - 1);
 }
 
-bool nn::multipliesTransposed(ConvWeightGradientOp gradient) {
-  Type element = cast<RankedTensorType>(gradient.getResult().getType()).getElementType();
-  return element.isF32() || element.isF64();
+bool nn::multipliesTransposed(ConvWeightGradientOp gradient, bool halves) {
+  return isMultiplied(cast<RankedTensorType>(gradient.getResult().getType()).getElementType(), halves);
 }
 
 FailureOr<AnchoredBody> nn::readAnchoredBody(KernelOp kernel) {

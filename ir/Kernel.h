@@ -94,10 +94,10 @@ int64_t panelColumns(int64_t outputs, int64_t columns, int64_t lanes);
 inline constexpr int64_t kGatheredInputChannels = 8;
 bool readsRowMajor(ConvOp conv);
 
-/// The CPU has a kernel for this product with a transposed left operand: both operands are f32 or f64 matrices read down their
-/// columns, one for one where there are batches, and the extents of a result matrix are known.
-bool multipliesTransposed(MatmulOp matmul);
-bool multipliesTransposed(ConvWeightGradientOp gradient);
+/// There is a kernel for this product with a transposed left operand: both operands are matrices read down their columns, one for one
+/// where there are batches, and the extents of a result matrix are known. They are of f32 or f64, or, with `halves`, f16 or bf16.
+bool multipliesTransposed(MatmulOp matmul, bool halves);
+bool multipliesTransposed(ConvWeightGradientOp gradient, bool halves);
 
 /// A kernel body of the form anchor, chain, optional pool, chain, as the contraction emitters take it.
 struct AnchoredBody {

@@ -124,7 +124,7 @@ struct DecomposeOpsPass : passes::impl::DecomposeOpsBase<DecomposeOpsPass> {
 
   void runOnOperation() override {
     getOperation().walk([&](nn::ConvWeightGradientOp op) {
-      if (!multipliesTransposed || !nn::multipliesTransposed(op))
+      if (!multipliesTransposed || !nn::multipliesTransposed(op, multipliesTransposedHalves))
         decomposeWeightGradient(op);
     });
     getOperation().walk([&](Operation *op) {
@@ -136,7 +136,8 @@ struct DecomposeOpsPass : passes::impl::DecomposeOpsBase<DecomposeOpsPass> {
       else if (auto gru = dyn_cast<nn::GruOp>(op))
         decomposeRecurrent(gru, gru.getResetBefore() ? nn::RecurrentCell::GruResetBefore : nn::RecurrentCell::Gru);
       else if (auto matmul = dyn_cast<nn::MatmulOp>(op); matmul && matmul.getTransposeLhs() &&
-                                                     !(multipliesTransposed && nn::multipliesTransposed(matmul)))
+                                                     !(multipliesTransposed &&
+                                                       nn::multipliesTransposed(matmul, multipliesTransposedHalves)))
         transposeLhs(matmul);
     });
   }

@@ -73,11 +73,13 @@ def DecomposeOps : Pass<"decompose-ops", "::mlir::func::FuncOp"> {
   let description = [{
     nn.rnn, nn.lstm and nn.gru become one nn.matmul for the inputs of all time steps and an nn.recurrence; an nn.matmul with
     `transpose_lhs` gets an nn.transpose, and nn.conv_weight_gradient becomes matrix products. With `multiplies-transposed` those
-    that the CPU's kernels compute as they are stay.
+    that kernels compute as they are stay: of f32 and f64, and with `multiplies-transposed-halves` of f16 and bf16 too.
   }];
   let options = [
     Option<"multipliesTransposed", "multiplies-transposed", "bool", "false",
-           "Kernels contract the rows of a left operand">
+           "Kernels contract the rows of a left operand">,
+    Option<"multipliesTransposedHalves", "multiplies-transposed-halves", "bool", "false",
+           "Those of f16 and bf16 as well">
   ];
 }
 

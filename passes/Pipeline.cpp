@@ -31,6 +31,7 @@ void passes::buildPipeline(OpPassManager &pm, const Packing &sizes, int64_t memo
   // Leaves matrix products that take part in all that follows.
   DecomposeOpsOptions decomposition;
   decomposition.multipliesTransposed = sizes.multipliesTransposed;
+  decomposition.multipliesTransposedHalves = sizes.multipliesTransposedHalves;
   pm.addNestedPass<func::FuncOp>(createDecomposeOps(decomposition));
 
   // Layouts before packing and fusion, which both depend on the memory order of what flows between ops.

@@ -11,6 +11,8 @@ struct Packing {
   int64_t lanes = 8;    ///< f32 elements of a vector
   /// Kernels read a left operand down its columns (nn::multipliesTransposed), so that gradients of weights need no transposes.
   bool multipliesTransposed = true;
+  /// Those of f16 and bf16 as well.
+  bool multipliesTransposedHalves = false;
 };
 
 /// From logical, row-major nn ops to @prepare and @infer made of kernels and views. With a budget, a training step's intermediates

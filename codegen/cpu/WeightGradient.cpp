@@ -377,7 +377,7 @@ FailureOr<EmittedKernel> codegen::emitConvWeightGradient(KernelBuilder &b, nn::K
 
 FailureOr<EmittedKernel> codegen::emitTransposedMatmul(KernelBuilder &b, nn::KernelOp kernel, StringRef symbol) {
   auto op = cast<nn::MatmulOp>(nn::anchorOf(kernel));
-  if (!nn::multipliesTransposed(op) || !nn::isRowMajor(cast<RankedTensorType>(op.getLhs().getType())) ||
+  if (!nn::multipliesTransposed(op, /*halves=*/false) || !nn::isRowMajor(cast<RankedTensorType>(op.getLhs().getType())) ||
       !nn::isRowMajor(cast<RankedTensorType>(op.getRhs().getType())))
     return kernel.emitOpError("is a product with a transposed left operand that no kernel knows");
   auto lhs = cast<RankedTensorType>(op.getLhs().getType()), result = cast<RankedTensorType>(op.getResult().getType());

@@ -19,24 +19,6 @@ std::optional<int32_t> operandOf(Value value) {
   return argument ? std::optional<int32_t>(argument.getArgNumber()) : std::nullopt;
 }
 
-/// The one stride that walks all of `extents`, innermost last; nothing where there is a gap between
-/// two of them.
-std::optional<nn::Dim> joinedStride(ArrayRef<nn::Dim> extents, ArrayRef<nn::Dim> strides) {
-  nn::Dim stride, next; // of the innermost, and what the one outside of those seen has to be
-  for (auto [extent, own] : llvm::reverse(llvm::zip_equal(extents, strides))) {
-    if (nn::constantOf(extent) == 1)
-      continue;
-    if (stride && own != next)
-      return std::nullopt;
-    if (!stride)
-      stride = own;
-    next = own * extent;
-  }
-  if (!stride)
-    stride = strides.empty() ? nn::Dim() : nn::constantDim(strides[0].getContext(), 0);
-  return stride;
-}
-
 class CallReader {
 public:
   CallReader(nn::KernelOp kernel, const nn::AnchoredBody &body, const CudaOptions &options)

@@ -20,15 +20,13 @@ Type Contraction::sumElement() const {
 
 std::string Contraction::sumType() const { return cppType(sumElement(), code.wideIndex); }
 
-/// The number that a plan is made for where a dimension is dynamic: named dims are batches as a rule, and small.
-static int64_t typical(nn::Dim dim) {
-  constexpr int64_t kTypical = 8;
+int64_t Contraction::typical(nn::Dim dim) const {
   llvm::DenseMap<AffineExpr, AffineExpr> map;
   dim.walk([&](AffineExpr expr) {
     if (isa<AffineSymbolExpr>(expr))
-      map[expr] = getAffineConstantExpr(kTypical, dim.getContext());
+      map[expr] = getAffineConstantExpr(typicalDim, dim.getContext());
   });
-  return nn::constantOf(dim.replace(map)).value_or(kTypical);
+  return nn::constantOf(dim.replace(map)).value_or(typicalDim);
 }
 
 Arithmetic Contraction::arithmetic() const {
@@ -48,7 +46,7 @@ int64_t Contraction::vectorThatDivides(ArrayRef<nn::Dim> extents) const {
 }
 
 void Contraction::planWork() {
-  bool maySplit = nn::constantOf(depth) && sumElement().isF32();
+  bool maySplit = sumElement().isF32();
   std::vector<TileShape> tiles =
       rankTiles({typical(rows), typical(columns), typical(depth), typical(products), rowGroup, maySplit, arithmetic()});
   size_t rank = std::min<size_t>(code.options.tileRank, tiles.size() - 1);
@@ -110,7 +108,7 @@ EmittedKernel Contraction::emit() {
   double rowsTogether = tile.usesTensorCores ? tile.warpRows() : tile.threadRows;
   double columnsTogether = tile.usesTensorCores ? tile.warpColumns() : tile.threadColumns;
   double wordsPerMultiplyAdd = (1 / rowsTogether + 1 / columnsTogether) * (arithmetic() == Arithmetic::Half ? 0.5 : 1);
-  nn::Dim depthOfBlock = tile.parts > 1 ? nn::constantDim(code.getContext(), tile.depthOfPart(*nn::constantOf(depth))) : depth;
+  nn::Dim depthOfBlock = tile.parts > 1 ? depthOfPart() : depth;
   emitted.product = {tile.rows, tile.columns, tile.depth, depthOfBlock, wordsPerMultiplyAdd, mathUnitOf(arithmetic())};
   return emitted;
 }
@@ -174,10 +172,12 @@ void Contraction::beginBlock() {
     code.note("each of " + Twine(tile.parts) + " parts of the depth has blocks of its own; another kernel adds up their sums");
     part = nn::constantOf(products) == 1 ? z : code.rem(z, code.size(tile.parts));
     code.declare(part, "part");
-    int64_t length = tile.depthOfPart(*nn::constantOf(depth));
-    Value begin = code.mul(part, code.size(length));
+    Value length = code.dim(depthOfPart());
+    if (!nn::constantOf(depth))
+      code.declare(length, "part_depth");
+    Value begin = code.mul(part, length);
     depthBegin = code.declare(begin, "k_begin");
-    depthEnd = code.declare(code.min(code.add(begin, code.size(length)), code.dim(depth)), "k_end");
+    depthEnd = code.declare(code.min(code.add(begin, length), code.dim(depth)), "k_end");
   }
   beginProduct();
 }
@@ -241,6 +241,8 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
                                           : code.index("(" + code.indexType() + ")blockIdx.z");
   beginProduct();
   code.line("float sum[kRows][kColumns] = {};");
+  // Enough loads on their way at a time; all of them would take more registers than there are.
+  code.line("#pragma unroll 8");
   code.open("for (int part = 0; part < kParts; ++part)");
   code.line("#pragma unroll");
   code.open("for (int i = 0; i < kRows; ++i)");
@@ -263,12 +265,13 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
 void Contraction::declarePlainTiles() {
   // Rows are padded, or the threads of a warp would write to the same bank.
   constexpr int64_t kPadding = 4;
-  code.declareShared(sumElement(), leftName + "_tile[2][kBlockDepth][kBlockRows + " + Twine(kPadding) + "]",
-                     2 * tile.depth * (tile.rows + kPadding));
-  int64_t rightPadding = rightAlongDepth ? kPadding : 0;
-  std::string padded = rightAlongDepth ? " + " + std::to_string(kPadding) : "";
-  code.declareShared(sumElement(), rightName + "_tile[2][kBlockDepth][kBlockColumns" + padded + "]",
-                     2 * tile.depth * (tile.columns + rightPadding));
+  auto declare = [&](StringRef name, StringRef across, int64_t extent, bool alongDepth) {
+    int64_t padding = alongDepth ? kPadding : 0;
+    std::string padded = alongDepth ? " + " + std::to_string(kPadding) : "";
+    code.declareShared(sumElement(), name + "_tile[2][kBlockDepth][" + across + padded + "]", 2 * tile.depth * (extent + padding));
+  };
+  declare(leftName, "kBlockRows", tile.rows, leftAlongDepth);
+  declare(rightName, "kBlockColumns", tile.columns, rightAlongDepth);
 }
 
 void Contraction::placeThread() {
@@ -293,6 +296,8 @@ LoadPlace cuda::placeOf(KernelCode &code, const LoadPlan &plan, Value u) {
 
 /// What a thread knows of the rows that it loads, before the loop over the depth.
 void Contraction::writeRowValues() {
+  if (!leftAlongDepth)
+    return;
   LoadPlan plan = leftPlan();
   std::string count = std::to_string(plan.perThread);
   code.blank();
@@ -321,10 +326,15 @@ void Contraction::writeRowValues() {
 
 /// An element, or vector, of the slice at depth `k0`.
 Contraction::Source Contraction::leftAt(LoadPlace place) {
-  Value k = code.add(code.index("k0"), place.along);
+  Value k = code.add(code.index("k0"), leftAlongDepth ? place.along : place.across);
   code.declare(k, "k");
   SmallVector<Value> values;
   Value isRow;
+  if (!leftAlongDepth) {
+    values.push_back(code.add(firstRow, place.along));
+    bool rowsWhole = nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0;
+    isRow = rowsWhole ? Value() : code.less(values[0], code.dim(rows));
+  }
   for (auto &[name, value] : arrays)
     if (name == "is_row")
       isRow = value;
@@ -411,7 +421,7 @@ void Contraction::writeCommit() {
   code.blank();
   code.line("// Puts the loaded slice into shared memory, a row for each step of the depth.");
   code.open("auto commit = [&](const int stage)");
-  writeSide(leftName, leftPlan(), true);
+  writeSide(leftName, leftPlan(), leftAlongDepth);
   writeSide(rightName, rightPlan(), rightAlongDepth);
   code.close(";");
 }

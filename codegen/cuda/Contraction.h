@@ -35,10 +35,12 @@ protected:
   int64_t rowGroup = 1;         ///< rows that one thread must hold together: a pool's window
   mlir::Type element;           ///< of both operands
   std::string leftName, rightName;
-  int64_t leftVector = 1;       ///< elements of the left operand that are loaded at once, along the depth
+  bool leftAlongDepth = true;   ///< neighbours in memory lie along the depth, not along the rows
+  int64_t leftVector = 1;       ///< elements of the left operand that are loaded at once, along the depth or the rows
   int64_t rightVector = 1;      ///< elements of the right operand that are loaded at once, along `rightAlong`
   bool rightAlongDepth = false; ///< neighbours in memory lie along the depth, not along the columns
   int64_t storeVector = 1;      ///< columns that are stored at once
+  int64_t typicalDim = 8;       ///< what the plan takes a named dim for: a batch as a rule, and small
   std::string formula;          ///< for the comment
 
   mlir::Value product; ///< the one at hand
@@ -46,9 +48,9 @@ protected:
   mlir::Value sumAt(llvm::StringRef row, mlir::Value column);
   /// Writes what holds for the whole block.
   virtual void beginProduct() = 0;
-  /// Declares arrays with an entry for each row that a thread loads: name and the value for `row`. Rows beyond the last are
-  /// clipped to it.
-  virtual llvm::SmallVector<std::pair<std::string, mlir::Value>> rowValues(mlir::Value row) = 0;
+  /// With leftAlongDepth: declares arrays with an entry for each row that a thread loads: name and the value for `row`. Rows beyond
+  /// the last are clipped to it.
+  virtual llvm::SmallVector<std::pair<std::string, mlir::Value>> rowValues(mlir::Value row) { return {}; }
 
   /// An element of an operand, or vector from there on: `isInside` (null: always) tells whether it is there at all, or zero.
   struct Source {
@@ -56,13 +58,15 @@ protected:
     std::string pointer;
     mlir::Value offset;
   };
-  /// Of the left operand, for the row whose values are in the arrays of rowValues at `[u]`.
+  /// Of the left operand, for the row whose values are in the arrays of rowValues at `[u]`; for `rowValues[0]` without leftAlongDepth.
   virtual Source leftSource(mlir::Value depth, llvm::ArrayRef<mlir::Value> rowValues) = 0;
   virtual Source rightSource(mlir::Value depth, mlir::Value column) = 0;
 
   /// Writes the results of the thread's tile; `sum(i, c)` names the sum of its row i and column c.
   virtual void storeTile() = 0;
 
+  /// The number that a plan is made for where a dimension is dynamic.
+  int64_t typical(nn::Dim dim) const;
   /// How the elements are multiplied.
   Arithmetic arithmetic() const;
   /// As many elements as can be moved at once where all of `extents` are multiples of them.
@@ -111,7 +115,12 @@ private:
   mlir::Value both(mlir::Value a, mlir::Value b);
   /// The row of the product, from the block's first, that row `across` of the slice in shared memory holds.
   mlir::Value rowInBlock(mlir::Value across);
-  LoadPlan leftPlan() const { return LoadPlan(tile.depth, tile.rows, leftVector, tile.threads()); }
+  /// Slices of the depth go to the parts as evenly as they come; where the depth is dynamic, some parts may be empty.
+  nn::Dim depthOfPart() const { return depth.ceilDiv(tile.depth).ceilDiv(tile.parts) * tile.depth; }
+  LoadPlan leftPlan() const {
+    return leftAlongDepth ? LoadPlan(tile.depth, tile.rows, leftVector, tile.threads())
+                          : LoadPlan(tile.rows, tile.depth, leftVector, tile.threads());
+  }
   LoadPlan rightPlan() const {
     return rightAlongDepth ? LoadPlan(tile.depth, tile.columns, rightVector, tile.threads())
                            : LoadPlan(tile.columns, tile.depth, rightVector, tile.threads());

@@ -31,6 +31,7 @@ FailureOr<EmittedKernel> cuda::emitKernel(nn::KernelOp kernel, StringRef symbol,
       .Case<nn::MaxPoolOp, nn::AvgPoolOp, nn::AdaptiveMaxPoolOp, nn::AdaptiveAvgPoolOp>(
           [&](auto) { return emitPool(code, isAligned); })
       .Case<nn::ConvTransposeOp>([&](auto) { return emitConvTranspose(code); })
+      .Case<nn::ConvWeightGradientOp>([&](auto) { return emitConvWeightGradient(code, isAligned); })
       .Case<nn::AttentionOp>([&](auto) { return emitAttention(code); })
       .Case<nn::GatherGradientOp>([&](auto) { return emitGatherGradient(code); })
       .Case<nn::RecurrenceOp>([&](auto) { return emitRecurrence(code); })

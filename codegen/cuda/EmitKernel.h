@@ -16,6 +16,7 @@ llvm::FailureOr<EmittedKernel> emitElementwise(KernelCode &code, bool isAligned)
 llvm::FailureOr<EmittedKernel> emitAttention(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitConvTranspose(KernelCode &code);
+llvm::FailureOr<EmittedKernel> emitConvWeightGradient(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitDepthwiseConv(KernelCode &code, bool isAligned);
 llvm::FailureOr<EmittedKernel> emitGatherGradient(KernelCode &code);
 llvm::FailureOr<EmittedKernel> emitLinearScan(KernelCode &code);

@@ -43,6 +43,7 @@ private:
   bool isAligned;
   nn::MatmulOp matmul;
   RankedTensorType lhs, rhs, space;
+  size_t kDim = 0; ///< of lhs
   bool isPacked = false, foldsBatch = false;
   bool leftIsWhole = false, resultIsWhole = false; ///< row-major without gaps
   Memory left, right, result;
@@ -53,10 +54,10 @@ private:
 
 LogicalResult MatmulCode::plan() {
   nn::Shape a = nn::shapeOf(lhs), w = nn::shapeOf(rhs), r = nn::shapeOf(space);
-  if (matmul.getTransposeLhs())
-    return code.kernel.emitOpError("has transpose_lhs, for which there is no CUDA emitter");
-  nn::Dim m = a[a.size() - 2];
-  depth = a.back();
+  size_t mDim = lhs.getRank() - (matmul.getTransposeLhs() ? 1 : 2);
+  kDim = 2 * lhs.getRank() - 3 - mDim;
+  nn::Dim m = a[mDim];
+  depth = a[kDim];
   columns = r.back();
   element = lhs.getElementType();
   products = nn::constantDim(code.getContext(), 1);
@@ -80,7 +81,7 @@ LogicalResult MatmulCode::plan() {
   // With one weight matrix for the whole batch, [batch..., M, K] is one tall matrix.
   bool oneMatrix = llvm::all_of(ArrayRef<nn::Dim>(w).drop_back(2), [](nn::Dim dim) { return nn::constantOf(dim) == 1; });
   bool sameBatch = ArrayRef<nn::Dim>(r).drop_back(2) == ArrayRef<nn::Dim>(a).drop_back(2);
-  foldsBatch = oneMatrix && sameBatch;
+  foldsBatch = oneMatrix && sameBatch && !matmul.getTransposeLhs();
   rows = foldsBatch ? m * products : m;
   if (foldsBatch)
     products = nn::constantDim(code.getContext(), 1);
@@ -99,12 +100,13 @@ LogicalResult MatmulCode::plan() {
   result = code.resultMemory(0);
   leftIsWhole = isa<BlockArgument>(matmul.getLhs()) && nn::isRowMajor(lhs);
   resultIsWhole = code.storedValue(0) == code.kernel.getTerminator()->getOperand(0);
-  formula = "y = x times " + rightName + (matmul.getTransposeRhs() && !isPacked ? " transposed" : "");
+  formula = std::string("y = x ") + (matmul.getTransposeLhs() ? "transposed " : "") + "times " + rightName + (matmul.getTransposeRhs() && !isPacked ? " transposed" : "");
   return success();
 }
 
 void MatmulCode::planVectors(const nn::StridedView &left, const std::optional<nn::StridedView> &right) {
   size_t last = rhs.getRank() - 1;
+  leftAlongDepth = !matmul.getTransposeLhs();
   rightAlongDepth = !isPacked && nn::constantOf(right->strides[matmul.getTransposeRhs() ? last : last - 1]) == 1;
   if (!isAligned)
     return;
@@ -117,7 +119,7 @@ void MatmulCode::planVectors(const nn::StridedView &left, const std::optional<nn
         multiples.push_back(stride);
     return vectorThatDivides(multiples);
   };
-  leftVector = vectorAlong(left, left.strides.size() - 1, depth);
+  leftVector = vectorAlong(left, left.strides.size() - 1, leftAlongDepth ? depth : rows);
   if (isPacked)
     rightVector = vectorThatDivides({nn::constantDim(code.getContext(), panelWidth())});
   else
@@ -168,6 +170,10 @@ SmallVector<std::pair<std::string, Value>> MatmulCode::rowValues(Value row) {
 }
 
 Contraction::Source MatmulCode::leftSource(Value depth, ArrayRef<Value> rowValues) {
+  if (!leftAlongDepth) {
+    Value row = code.add(matrixOf(lhs, left), code.mul(depth, left.strides[kDim]));
+    return {{}, left.pointer, code.add(row, code.mul(rowValues[0], left.strides.back()))};
+  }
   return {{}, left.pointer, code.add(rowValues[0], code.mul(depth, left.strides.back()))};
 }
 

@@ -22,7 +22,10 @@ void Contraction::declareTensorTiles() {
     int64_t across = name == leftName ? tile.rows : tile.columns;
     code.declareShared(element, name + "_tile[kStages][" + rows + " * " + columns + "]", tile.stages * across * tile.depth, true, meaning);
   };
-  declare(leftName, "kBlockRows", "kBlockDepth", "[row][depth], swizzled");
+  if (leftAlongDepth)
+    declare(leftName, "kBlockRows", "kBlockDepth", "[row][depth], swizzled");
+  else
+    declare(leftName, "kBlockDepth", "kBlockRows", "[depth][row], swizzled");
   if (rightAlongDepth)
     declare(rightName, "kBlockColumns", "kBlockDepth", "[column][depth], swizzled");
   else
@@ -54,13 +57,21 @@ void Contraction::declareLaneRow() {
     code.declare(across, acrossName);
     code.declare(along, alongName);
   };
-  // Upper left, lower left, upper right, lower right quarter of 16 rows x two runs of the depth.
-  declare(leftLane, code.rem(lane, sixteen), code.mul(code.div(lane, sixteen), run), "lane_row", "lane_run");
-  if (!rightAlongDepth)
+  // The upper half comes with both of its quarters before the lower half.
+  Value byHalves = code.add(code.mul(code.div(lane, sixteen), eight), code.rem(lane, eight));
+  Value quarter = code.rem(code.div(lane, eight), code.size(2));
+  bool isFloat = runOf(element) == 4; // read word by word where it lies along rows or columns
+  if (leftAlongDepth)
+    // Upper left, lower left, upper right, lower right quarter of 16 rows x two runs of the depth.
+    declare(leftLane, code.rem(lane, sixteen), code.mul(code.div(lane, sixteen), run), "lane_row", "lane_run");
+  else if (!isFloat)
+    declare(leftLane, byHalves, code.mul(quarter, eight), "lane_depth", "lane_row");
+  if (rightAlongDepth) // both runs of the first 8 columns, then those of the next
+    declare(rightLane, byHalves, code.mul(quarter, run), "lane_column", "column_run");
+  else if (leftAlongDepth)
     rightLane = {leftLane.across, code.mul(code.div(lane, sixteen), eight)};
-  else // both runs of the first 8 columns, then those of the next
-    declare(rightLane, code.add(code.mul(code.div(lane, sixteen), eight), code.rem(lane, eight)),
-            code.mul(code.rem(code.div(lane, eight), code.size(2)), run), "lane_column", "column_run");
+  else if (!isFloat)
+    declare(rightLane, code.rem(lane, sixteen), code.mul(code.div(lane, sixteen), eight), "column_depth", "lane_column");
 }
 
 Value Contraction::rowInBlock(Value across) {
@@ -74,7 +85,7 @@ Value Contraction::rowInBlock(Value across) {
 
 /// Where an element of the slice at hand lies.
 std::string Contraction::tileAt(StringRef name, bool alongDepth, Value row, Value column) {
-  std::string width = alongDepth ? "kBlockDepth" : "kBlockColumns";
+  std::string width = alongDepth ? "kBlockDepth" : name == leftName ? "kBlockRows" : "kBlockColumns";
   // Words of floats that lie along the columns are read eight columns of four rows at a time.
   if (!alongDepth && element.isF32())
     width += ", 32";
@@ -103,7 +114,7 @@ void Contraction::writeCopies() {
   code.blank();
   code.line("// Starts to copy the slice that begins at depth k0 into a stage; what lies outside becomes zero.");
   code.open("auto fetch = [&](const " + code.indexType() + " k0, const int stage)");
-  writeSide(leftName, leftPlan(), true, [&](LoadPlace place) { return leftAt(place); });
+  writeSide(leftName, leftPlan(), leftAlongDepth, [&](LoadPlace place) { return leftAt(place); });
   writeSide(rightName, rightPlan(), rightAlongDepth, [&](LoadPlace place) { return rightAt(place); });
   code.close(";");
 }
@@ -149,23 +160,37 @@ void Contraction::writeStep() {
   };
   code.line("unsigned left[kRows / 2][4];     // [4]: 16 x " + step);
   code.line("unsigned right[kColumns / 4][4]; // [4]: two of " + step + " x 8");
+  // Words of floats along rows or columns, one by one: only halves can be transposed on the way. Word j of the four stands at
+  // these eights of rows or columns, and fours of depth.
+  auto readWords = [&](StringRef to, StringRef name, Value first, Value eights, Value fours) {
+    Value lane = code.index("lane"), four = code.size(4);
+    Value depth = code.add(code.add(k, code.mul(fours, four)), code.rem(lane, four));
+    Value across = code.add(first, code.add(code.mul(eights, code.size(8)), code.div(lane, four)));
+    unrolled("  for (int j = 0; j < 4; ++j)");
+    code.line("    " + to + "[j] = __float_as_uint(*(" + tileAt(name, false, depth, across) + "));");
+  };
+  Value j = code.index("j"), two = code.size(2);
   unrolled("for (int i = 0; i < kRows / 2; ++i)");
-  std::string from = tileAt(leftName, true, code.add(along("i", warpRow), leftLane.across), code.add(k, leftLane.along));
-  code.line("  load_matrices(left[i], " + from + ");");
+  Value rows = along("i", warpRow);
+  if (leftAlongDepth) {
+    std::string from = tileAt(leftName, true, code.add(rows, leftLane.across), code.add(k, leftLane.along));
+    code.line("  load_matrices(left[i], " + from + ");");
+  } else if (run == 8) {
+    std::string from = tileAt(leftName, false, code.add(k, leftLane.across), code.add(rows, leftLane.along));
+    code.line("  load_matrices_transposed(left[i], " + from + ");");
+  } else {
+    readWords("left[i]", leftName, rows, code.rem(j, two), code.div(j, two));
+  }
   unrolled("for (int c = 0; c < kColumns / 4; ++c)");
+  Value columns = along("c", warpColumn);
   if (rightAlongDepth) {
-    from = tileAt(rightName, true, code.add(along("c", warpColumn), rightLane.across), code.add(k, rightLane.along));
+    std::string from = tileAt(rightName, true, code.add(columns, rightLane.across), code.add(k, rightLane.along));
     code.line("  load_matrices(right[c], " + from + ");");
   } else if (run == 8) {
-    from = tileAt(rightName, false, code.add(k, rightLane.across), code.add(along("c", warpColumn), rightLane.along));
+    std::string from = tileAt(rightName, false, code.add(k, rightLane.across), code.add(columns, rightLane.along));
     code.line("  load_matrices_transposed(right[c], " + from + ");");
   } else {
-    // Only halves can be transposed on the way.
-    Value lane = code.index("lane"), j = code.index("j"), two = code.size(2), four = code.size(4), eight = code.size(8);
-    Value depth = code.add(code.add(k, code.mul(code.rem(j, two), four)), code.rem(lane, four));
-    Value column = code.add(along("c", warpColumn), code.add(code.mul(code.div(j, two), eight), code.div(lane, four)));
-    unrolled("  for (int j = 0; j < 4; ++j)");
-    code.line("    right[c][j] = __float_as_uint(*(" + tileAt(rightName, false, depth, column) + "));");
+    readWords("right[c]", rightName, columns, code.div(j, two), code.rem(j, two));
   }
   std::string kind = storageType(element, code.wideIndex);
   if (arithmetic() != Arithmetic::Half)

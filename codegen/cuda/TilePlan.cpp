@@ -48,7 +48,7 @@ constexpr int64_t kRegisters = 65536, kRegistersPerThread = 255, kThreads = 2048
 constexpr int64_t kSharedBytesPerBlock = 48 << 10;
 /// Cycles that a block spends outside its loop, from a load to its data, and that a second kernel takes at least.
 constexpr double kBlockOverhead = 1500, kLatency = 700, kLaunch = 4000;
-constexpr int64_t kMostParts = 16, kLeastSlices = 4; ///< of a part
+constexpr int64_t kMostParts = 128, kLeastSlices = 4; ///< of a part
 
 double multiplyAddsPerCycle(Arithmetic arithmetic) {
   switch (arithmetic) {

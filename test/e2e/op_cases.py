@@ -39,11 +39,12 @@ def withLibraries(tuning, choose, checked):
 
 def caseTest(name, text, tensors, flags, libraries):
     def test(self):
-        model = self.path("case.nn")
+        isIr = text.startswith("module")
+        model = self.path("case.mlir" if isIr else "case.nn")
         with open(model, "w", encoding="utf-8") as file:
             file.write(text)
-        if flags:
-            compiled = harness.run(harness.program("nncc"), model, "--target=cuda", *flags, "-o", self.path("case.so"))
+        if flags or isIr:
+            compiled = harness.run(harness.program("nncc"), model, "--target=" + harness.device, *flags, "-o", self.path("case.so"))
             self.assertEqual(compiled.returncode, 0, f"\n{text}\n{compiled.stderr}")
             model = self.path("case.so")
         command = [model]

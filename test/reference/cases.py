@@ -59,6 +59,17 @@ class Family:
         case.text = self.modelText(case, body, batched, dims or {})
         self.cases.append(case)
 
+    def addText(self, name, text, inputs, expect):
+        """A case whose model is given as a whole, in IR; `expect` takes the inputs by name."""
+        if any(name == other.name for other in self.cases):
+            raise ValueError(f"two cases named {name}")
+        case = Case(name)
+        case.text = text
+        case.inputs = inputs(case)
+        with torch.no_grad():
+            case.outputs = {"y": expect(**case.inputs)}
+        self.cases.append(case)
+
     def everywhere(self, name, body, inputs, expect, weights=None, dims=None, dtypes=(torch.float16, torch.bfloat16, torch.float64)):
         """A case for each dtype, computed in double precision from the rounded inputs and weights; the outputs are rounded once.
         Integers and bools stay what they are."""

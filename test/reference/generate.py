@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.path.join(os.path.dirname(HERE), "data", "ops")
 FAMILIES = ["convolution", "pooling", "matmul", "normalisation", "activation", "elementwise", "special_values",
             "integers", "casts", "reduction", "movement", "recurrent", "attention", "fusion", "placement",
-            "precisions", "tensor_cores"]
+            "precisions", "tensor_cores", "contraction_gradients"]
 
 
 def main():

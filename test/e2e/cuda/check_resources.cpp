@@ -76,11 +76,13 @@ StringRef withoutNumber(StringRef symbol) {
   return stem.size() < symbol.size() && stem.ends_with("_") ? stem.drop_back() : symbol;
 }
 
-/// What tells the kinds of op cases apart: the fused ops, and whether there are doubles or halves among the arguments.
+/// What tells the kinds of op cases apart: the fused ops, whether they are computed in tiles, and whether there are doubles or halves
+/// among the arguments.
 std::string kindOf(StringRef symbol, StringRef body) {
   size_t open = body.find((kPlaceholder + Twine("(")).str()), close = body.find(") {", open);
   StringRef parameters = body.slice(open, close);
-  return (withoutNumber(symbol) + (parameters.contains("double") ? " double" : parameters.contains("float16 ") ? " half" : "")).str();
+  StringRef form = body.contains("_tile[") ? " in tiles" : "";
+  return (withoutNumber(symbol) + form + (parameters.contains("double") ? " double" : parameters.contains("float16 ") ? " half" : "")).str();
 }
 
 class Collection {
@@ -100,7 +102,7 @@ public:
       return cases.error();
     for (const auto &[name, text] : cases->metadata()) {
       driver::ModelSource source;
-      source.path = name + ".nn";
+      source.path = name + (text.starts_with("module") ? ".mlir" : ".nn"); // see op_cases.py
       source.text = text;
       if (auto added = add(source, (llvm::sys::path::stem(path) + "/" + name).str(), /*isCase=*/true); !added)
         return added;

@@ -1,6 +1,7 @@
 // Recurrent layers become one product for all steps and the recurrence; a transposed left operand becomes a transpose.
 // RUN: nncc-opt %s --decompose-ops | FileCheck %s
 // RUN: nncc-opt %s --decompose-ops=multiplies-transposed | FileCheck %s --check-prefix=CPU
+// RUN: nncc-opt %s --decompose-ops="multiplies-transposed multiplies-transposed-halves" | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: func.func @rnn
 // CHECK-SAME: (%[[X:.*]]: tensor<2x5x8xf32>, %[[WI:.*]]: tensor<16x8xf32>, %[[WH:.*]]: tensor<16x16xf32>, %[[B:.*]]: tensor<16xf32>)
@@ -56,6 +57,16 @@ func.func @transposed(%x: tensor<2x8x4xf32>, %w: tensor<8x3xf32>) -> tensor<2x4x
 func.func @conv_weight_gradient(%x: tensor<2x3x8x8xf32>, %g: tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32> {
   %dw = nn.conv_weight_gradient %x, %g {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<2x3x8x8xf32>, tensor<2x16x9x9xf32>) -> tensor<16x3x2x2xf32>
   return %dw : tensor<16x3x2x2xf32>
+}
+
+// That of f16 has a kernel on CUDA alone.
+// CPU-LABEL: func.func @conv_weight_gradient_of_halves
+// CPU: nn.matmul
+// CUDA-LABEL: func.func @conv_weight_gradient_of_halves
+// CUDA-NEXT: nn.conv_weight_gradient
+func.func @conv_weight_gradient_of_halves(%x: tensor<2x3x8x8xf16>, %g: tensor<2x16x8x8xf16>) -> tensor<16x3x1x1xf16> {
+  %dw = nn.conv_weight_gradient %x, %g {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<2x3x8x8xf16>, tensor<2x16x8x8xf16>) -> tensor<16x3x1x1xf16>
+  return %dw : tensor<16x3x1x1xf16>
 }
 
 // The CPU reads both operands down their columns, where each matrix has its own partner.
