@@ -3,6 +3,7 @@
 #include "passes/StepMemory.h"
 
 #include "ir/Cost.h"
+#include "runtime/Program.h"
 
 using namespace mlir;
 using namespace nncc;
@@ -10,7 +11,7 @@ using namespace nncc::passes;
 
 DimValues::DimValues(func::FuncOp step) : context(step.getContext()) {
   auto module = step->getParentOfType<ModuleOp>();
-  int64_t batch = 32; // as runtime/Program.h has it
+  int64_t batch = rt::TrainDefaults().batch;
   if (auto settings = module->getAttrOfType<DictionaryAttr>(nn::NNDialect::kTrainAttr))
     if (auto given = settings.getAs<IntegerAttr>("batch"))
       batch = given.getInt();

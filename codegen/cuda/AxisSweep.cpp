@@ -145,9 +145,7 @@ AxisSweep::Index AxisSweep::openLoop() {
   return index;
 }
 
-AxisSweep::Values AxisSweep::reduce(StringRef name, ValueRange neutral, function_ref<Values(const Index &)> lift,
-                                    function_ref<Values(ValueRange, ValueRange)> combine) {
-  SmallVector<std::string> names;
+AxisSweep::Values AxisSweep::declarePartial(StringRef name, ValueRange neutral, SmallVector<std::string> &names) {
   Values partial;
   for (Value value : neutral) {
     names.push_back(code.freshName(name));
@@ -155,16 +153,23 @@ AxisSweep::Values AxisSweep::reduce(StringRef name, ValueRange neutral, function
     code.line(cppType(value.getType(), code.wideIndex) + " " + names.back() + " = " + text + ";");
     partial.push_back(code.atom(value.getType(), names.back()));
   }
-  auto assign = [&](ValueRange results) {
-    // All are computed from the old ones before the first is overwritten.
-    SmallVector<std::string> texts;
-    for (Value result : results)
-      texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
-    for (auto [variable, text] : llvm::zip(names, texts))
-      code.line(variable + " = " + text + ";");
-  };
+  return partial;
+}
+
+void AxisSweep::assign(ArrayRef<std::string> names, ValueRange results) {
+  SmallVector<std::string> texts;
+  for (Value result : results)
+    texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
+  for (auto [name, text] : llvm::zip(names, texts))
+    code.line(name + " = " + text + ";");
+}
+
+AxisSweep::Values AxisSweep::reduce(StringRef name, ValueRange neutral, function_ref<Values(const Index &)> lift,
+                                    function_ref<Values(ValueRange, ValueRange)> combine) {
+  SmallVector<std::string> names;
+  Values partial = declarePartial(name, neutral, names);
   Index index = openLoop();
-  assign(combine(partial, lift(index)));
+  assign(names, combine(partial, lift(index)));
   code.close();
   if (parts > 1)
     combineRows(names, neutral.getTypes(), combine);
@@ -186,12 +191,7 @@ void AxisSweep::combineThreads(ArrayRef<std::string> names, TypeRange types,
       code.line("const " + cppType(type, code.wideIndex) + " " + from + " = shuffle_xor(" + name + ", offset);");
       other.push_back(code.atom(type, from));
     }
-    Values results = combine(own, other);
-    SmallVector<std::string> texts;
-    for (Value result : results)
-      texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
-    for (auto [name, text] : llvm::zip(names, texts))
-      code.line(name + " = " + text + ";");
+    assign(names, combine(own, other));
     code.close();
   };
   writeShuffles(kWarp);
@@ -227,12 +227,7 @@ void AxisSweep::combineRows(ArrayRef<std::string> names, TypeRange types, functi
     own.push_back(code.atom(type, name));
     other.push_back(code.atom(type, name + "_of_thread[other_row * " + std::to_string(columns) + " + column]"));
   }
-  Values results = combine(own, other);
-  SmallVector<std::string> texts;
-  for (Value result : results)
-    texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
-  for (auto [name, text] : llvm::zip(names, texts))
-    code.line(name + " = " + text + ";");
+  assign(names, combine(own, other));
   code.close();
 }
 
@@ -252,23 +247,12 @@ void AxisSweep::storeParts(ValueRange partial) {
 AxisSweep::Values AxisSweep::combineParts(StringRef name, int64_t partCount, ValueRange neutral,
                                           function_ref<Values(ValueRange, ValueRange)> combine) {
   code.note("combines the results of " + Twine(partCount) + " parts");
-  std::vector<std::string> names;
-  Values partial, other;
-  for (Value value : neutral) {
-    names.push_back(code.freshName(name));
-    std::string text = code.print(value);
-    code.line(cppType(value.getType(), code.wideIndex) + " " + names.back() + " = " + text + ";");
-    partial.push_back(code.atom(value.getType(), names.back()));
-  }
+  SmallVector<std::string> names;
+  Values partial = declarePartial(name, neutral, names), other;
   code.open("for (int part = 0; part < " + Twine(partCount) + "; ++part)");
   for (auto [number, value] : llvm::enumerate(neutral))
     other.push_back(code.atom(value.getType(), placeInParts("part", int64_t(number), int64_t(neutral.size()))));
-  Values results = combine(partial, other);
-  SmallVector<std::string> texts;
-  for (Value result : results)
-    texts.push_back(results.size() == 1 ? code.print(result) : code.declare(result, "next"));
-  for (auto [variable, text] : llvm::zip(names, texts))
-    code.line(variable + " = " + text + ";");
+  assign(names, combine(partial, other));
   code.close();
   return partial;
 }

@@ -50,6 +50,10 @@ public:
   CudaLaunch launch() const;
 
 private:
+  /// Variables that begin as `neutral`; appends their names.
+  Values declarePartial(llvm::StringRef name, mlir::ValueRange neutral, llvm::SmallVector<std::string> &names);
+  /// Overwrites variables, when all results have been computed from their old values.
+  void assign(llvm::ArrayRef<std::string> names, mlir::ValueRange results);
   Index openLoop();
   void beginPart();
   void combineRows(llvm::ArrayRef<std::string> names, mlir::TypeRange types,

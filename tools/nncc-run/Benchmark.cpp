@@ -2,22 +2,16 @@
 
 #include "tools/nncc-run/Benchmark.h"
 #include "tools/support/MachinePeak.h"
+#include "tools/support/Measure.h"
 #include "tools/support/Statistics.h"
 #include "tools/support/Units.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 
 using namespace nncc;
 using namespace nncc::tools;
-
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double BenchmarkResult::gflops() const {
   double time = median(runNs);
@@ -28,11 +22,8 @@ Result<BenchmarkResult> tools::runBenchmark(Instance &instance, std::span<const 
                                             std::span<const DLTensor> outputs, int threads,
                                             const BenchmarkOptions &options) {
   BenchmarkResult result;
-  auto warmup = Clock::now();
-  do {
-    if (auto ran = instance.run(inputs, outputs); !ran)
-      return ran.error();
-  } while (secondsSince(warmup) < options.warmupSeconds);
+  if (auto warm = warmUp(instance, inputs, outputs, options.warmupSeconds); !warm)
+    return warm.error();
 
   // One profiled run tells the operations of a run at these dims.
   if (auto on = instance.setProfiling(true); !on)

@@ -2,6 +2,7 @@
 
 #include "tools/support/Profile.h"
 #include "tools/support/MachinePeak.h"
+#include "tools/support/Measure.h"
 #include "tools/support/TextTable.h"
 #include "tools/support/Units.h"
 
@@ -9,16 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 
 using namespace nncc;
 using namespace nncc::tools;
-
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// The steps of the last run as trace events; `runStartNs` is when it began.
 static void addTraceEvents(const nncc_model_info &info, const std::vector<nncc_step_profile> &steps,
@@ -42,11 +36,8 @@ Result<ProfileResult> tools::runProfile(const Model &model, Instance &instance,
                                         std::span<const DLTensor> outputs, int threads,
                                         const ProfileOptions &options) {
   ProfileResult result;
-  auto warmup = Clock::now();
-  do {
-    if (auto ran = instance.run(inputs, outputs); !ran)
-      return ran.error();
-  } while (secondsSince(warmup) < options.warmupSeconds);
+  if (auto warm = warmUp(instance, inputs, outputs, options.warmupSeconds); !warm)
+    return warm.error();
 
   if (auto on = instance.setProfiling(true); !on)
     return on.error();

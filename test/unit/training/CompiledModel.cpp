@@ -17,12 +17,6 @@ using namespace nncc::test;
 
 namespace {
 
-template <typename T> T valueOrThrow(Result<T> result) {
-  if (!result)
-    throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
 driver::ModelSource sourceOf(std::string path, std::optional<std::string> text) {
   driver::ModelSource source;
   source.path = std::move(path);

@@ -10,10 +10,17 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace nncc::test {
+
+template <typename T> T valueOrThrow(Result<T> result) {
+  if (!result)
+    throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
 
 enum class On : uint8_t {
   Cpu,

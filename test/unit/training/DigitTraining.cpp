@@ -11,16 +11,6 @@
 using namespace nncc;
 using namespace nncc::test;
 
-namespace {
-
-template <typename T> T valueOrThrow(Result<T> result) {
-  if (!result)
-    throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
-} // namespace
-
 Digits::Digits(int64_t batchSize) {
   std::shared_ptr<const data::DataSource> source = valueOrThrow(
       data::openData(std::string(NNCC_TEST_DATA_FOLDER) + "/mnist", data::Split::Train));

@@ -46,12 +46,6 @@ const Training kLenet = {"lenet_mnist_train", "lenet.nn", "mnist", {1, 28, 28}, 
 }
 )"};
 
-template <typename T> T valueOrThrow(Result<T> result) {
-  if (!result)
-    throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
-
 class ReferenceCurves : public testing::Test {
 protected:
   void SetUp() override {

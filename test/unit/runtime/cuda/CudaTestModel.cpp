@@ -55,7 +55,63 @@ extern "C" __global__ void pick_3(const float *x, const long long *index, float 
     y[n] = x[n * kOutputs + index[n]];
 })";
 
-Program cudaProgram() {
+/// A thread for each row.
+constexpr const char *kWhole = R"(
+extern "C" __global__ void linear_whole(const float *x, const float *packed, const float *bias, float *y, int N) {
+  int n = element();
+  for (int o = 0; n < N && o < kOutputs; ++o) {
+    float sum = bias[o];
+    for (int i = 0; i < kInputs; ++i)
+      sum += x[n * kInputs + i] * packed[i * kOutputs + o];
+    y[n * kOutputs + o] = sum;
+  }
+})";
+
+constexpr const char *kDouble = R"(
+extern "C" __global__ void linear_double(const float *x, const float *packed, const float *bias, float *y, int N) {
+  int n = element() / kOutputs, o = element() % kOutputs;
+  if (n >= N)
+    return;
+  float sum = bias[o];
+  for (int i = 0; i < kInputs; ++i)
+    sum += x[n * kInputs + i] * packed[i * kOutputs + o];
+  y[n * kOutputs + o] = 2 * sum;
+})";
+
+constexpr const char *kParts = R"(
+extern "C" __global__ void linear_parts(const float *x, const float *packed, const float *bias, float *parts, int N) {
+  int n = element() / kOutputs, o = element() % kOutputs;
+  for (int part = 0; n < N && part < 2; ++part) {
+    float sum = part ? 0 : bias[o];
+    for (int i = part * 2; i < part * 2 + 2; ++i)
+      sum += x[n * kInputs + i] * packed[i * kOutputs + o];
+    parts[(part * N + n) * kOutputs + o] = sum;
+  }
+})";
+
+constexpr const char *kPartsSum = R"(
+extern "C" __global__ void linear_parts_sum(const float *x, const float *packed, const float *bias, const float *parts, float *y,
+                                            int N) {
+  int i = element();
+  if (i < N * kOutputs)
+    y[i] = parts[i] + parts[N * kOutputs + i];
+})";
+
+/// Other tiles of the kernel `linear`.
+void addTiles(Program &program) {
+  for (const char *symbol : {"linear_whole", "linear_parts", "linear_parts_sum", "linear_double"}) {
+    Kernel kernel = program.kernels[1];
+    kernel.symbol = symbol;
+    kernel.alternatives.clear();
+    kernel.tiles.clear();
+    program.kernels.push_back(kernel);
+  }
+  uint32_t first = static_cast<uint32_t>(program.kernels.size()) - 4;
+  SizeExpr workspaceBytes = SizeExpr::dim(0) * (2 * kOutputs * static_cast<int64_t>(sizeof(float)));
+  program.kernels[1].tiles = {{"whole", first}, {"in parts", first + 1, first + 2, workspaceBytes}, {"double", first + 3}};
+}
+
+Program cudaProgram(bool hasTiles) {
   constexpr int64_t kThreads = 32;
   Program program = testmodel::program();
   SizeExpr elements = SizeExpr::dim(0) * kOutputs;
@@ -77,17 +133,22 @@ Program cudaProgram() {
   call.w = 1;
   call.bias = 2;
   program.kernels[1].alternatives = {call};
+  if (hasTiles)
+    addTiles(program);
   return program;
 }
 
 } // namespace
 
-CudaModel::CudaModel(std::string weights)
+CudaModel::CudaModel(std::string weights, bool hasTiles)
     : both(std::move(weights)),
-      json(writeProgramJson(cudaProgram())), kernels{{"pack_0", kPack, nullptr},
+      json(writeProgramJson(cudaProgram(hasTiles))), kernels{{"pack_0", kPack, nullptr},
                                                      {"linear_1", kLinear, nullptr},
                                                      {"relu_2", kRelu, nullptr},
                                                      {"pick_3", kPick, nullptr}} {
+  if (hasTiles)
+    for (auto [symbol, text] : {std::pair("linear_whole", kWhole), {"linear_parts", kParts}, {"linear_parts_sum", kPartsSum}, {"linear_double", kDouble}})
+      kernels.push_back({symbol, text, nullptr});
   cuda = {&nncc_cuda_backend, json.data(),    json.size(), kHeader,
           kernels.size(),     kernels.data(), 0,           nullptr,
           nullptr,            0};

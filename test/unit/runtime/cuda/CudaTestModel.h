@@ -11,7 +11,9 @@ namespace testmodel {
 
 class CudaModel {
 public:
-  explicit CudaModel(std::string weights = parameterImage());
+  /// With tiles, `linear` has three others: "whole", "in parts", which makes its result in two kernels, and "double", whose result
+  /// is twice what it should be.
+  explicit CudaModel(std::string weights = parameterImage(), bool hasTiles = false);
 
   /// For both targets; only for CUDA devices.
   const nncc::rt::ModelDescriptor &descriptor() const { return both.descriptor; }

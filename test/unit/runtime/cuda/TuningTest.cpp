@@ -31,7 +31,8 @@ struct Setting {
 
 class Tuning : public testing::Test {
 protected:
-  Tuning() : descriptor(source.descriptor()), api(nncc::rt::makeApi(descriptor)) {}
+  explicit Tuning(bool hasTiles = false)
+      : source(testmodel::parameterImage(), hasTiles), descriptor(source.descriptor()), api(nncc::rt::makeApi(descriptor)) {}
 
   void SetUp() override {
     if (std::string missing = testmodel::prepareStandIn(); !missing.empty())
@@ -69,7 +70,7 @@ protected:
   }
 
   /// A run or a tuning run for N = n; results are checked against the plain loop when it is done.
-  nncc_status run(int64_t n, const char *tune = nullptr, float shift = 0) {
+  nncc_status run(int64_t n, const char *tune = nullptr, float shift = 0, float factor = 1) {
     std::vector<float> image(static_cast<size_t>(n * 4)), logits(static_cast<size_t>(n * 3), -7),
         picked(static_cast<size_t>(n));
     std::vector<int64_t> index(static_cast<size_t>(n), 1);
@@ -87,7 +88,7 @@ protected:
     for (size_t row = 0; !status && row < index.size(); ++row) {
       std::vector<float> expected = testmodel::expectedLogits(&image[row * 4]);
       for (size_t column = 0; column < 3; ++column)
-        EXPECT_EQ(logits[row * 3 + column], expected[column]) << "row " << row;
+        EXPECT_EQ(logits[row * 3 + column], factor * expected[column]) << "row " << row;
     }
     return status;
   }
@@ -121,6 +122,19 @@ protected:
   nncc_model *model = nullptr;
   nncc_instance *instance = nullptr;
   std::string error, log;
+};
+
+class Tiles : public Tuning {
+protected:
+  Tiles() : Tuning(/*hasTiles=*/true) {}
+
+  /// A file that was tuned at N = 5 and asks for this tile.
+  std::string chooseTile(const std::string &tile) {
+    return choose([&](TunedDevice &device) {
+      device.kernels.at(0).use = "nncc";
+      device.kernels.at(0).algorithm = tile;
+    });
+  }
 };
 
 /// A library's kernel does the work: without the library's function there is no result.
@@ -365,4 +379,50 @@ TEST(Disagreement, IsMeasuredByTheLargestNumber) {
   EXPECT_NE(compare(DType::BF16, false, Bits{0x3f80}, Bits{0x3fc0}), "");
   // A subnormal half beside the largest one.
   EXPECT_EQ(compare(DType::F16, false, Bits{0x0001, 0x7bff}, Bits{0x8001, 0x7bff}), "");
+}
+
+TEST_F(Tiles, AreMeasuredAndThoseThatDisagreeAreNot) {
+  std::string path = folder / "t.json";
+  ASSERT_EQ(load(), NNCC_OK) << error;
+  ASSERT_EQ(run(5, path.c_str()), NNCC_OK) << error;
+  auto file = TuningFile::load(path);
+  ASSERT_TRUE(file && *file) << file.error().message;
+  const TunedKernel &linear = (*file)->devices.at(0).kernels.at(0);
+  for (const char *name : {"nncc", "nncc, whole", "nncc, in parts", "cublasLt"})
+    EXPECT_GT(linear.microseconds.at(name), 0) << name;
+  EXPECT_EQ(linear.microseconds.count("nncc, double"), 0u);
+  ASSERT_EQ(linear.notes.size(), 1u);
+  EXPECT_NE(linear.notes[0].find("nncc, double: its result differs"), std::string::npos) << linear.notes[0];
+}
+
+TEST_F(Tiles, DoTheWorkThatTheyWereChosenFor) {
+  // Its result tells that it was this one; a third run is a graph.
+  std::string path = chooseTile("double");
+  ASSERT_EQ(load(path.c_str(), true), NNCC_OK) << error;
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(run(5, nullptr, static_cast<float>(i), 2), NNCC_OK) << error;
+  // At other dims nothing was chosen.
+  ASSERT_EQ(load(path.c_str()), NNCC_OK) << error;
+  EXPECT_EQ(run(6), NNCC_OK) << error;
+  for (const char *tile : {"whole", "in parts"}) {
+    ASSERT_EQ(load(chooseTile(tile).c_str(), true), NNCC_OK) << error;
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(run(5, nullptr, static_cast<float>(i)), NNCC_OK) << tile << ": " << error;
+  }
+}
+
+TEST_F(Tiles, ThatAreMissingAreAnErrorWhereTheFileIsRequired) {
+  std::string path = chooseTile("triple");
+  EXPECT_EQ(load(path.c_str(), true), NNCC_USER_ERROR);
+  expectError("asks for the tile triple for");
+  ASSERT_EQ(load(path.c_str()), NNCC_OK) << error;
+  EXPECT_NE(log.find("asks for the tile triple"), std::string::npos) << log;
+  EXPECT_EQ(run(5), NNCC_OK) << error;
+}
+
+TEST_F(Tiles, AreLoadedWhenTheyAreChosenAlone) {
+  ASSERT_EQ(load(), NNCC_OK) << error;
+  EXPECT_NE(log.find(": 4 kernels for"), std::string::npos) << log;
+  ASSERT_EQ(load(chooseTile("in parts").c_str()), NNCC_OK) << error;
+  EXPECT_NE(log.find(": 6 kernels for"), std::string::npos) << log;
 }
