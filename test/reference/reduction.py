@@ -118,3 +118,9 @@ dynamic("mean_dynamic_spatial", (2, 17, 5, 6), "N, 17, H, W", "mean(x, axis = [2
 dynamic("max_dynamic", (2, 7, 5), "N, T, K", "reduce_max(x, axis = [0, 1])", lambda x: x.amax((0, 1)))
 dynamic("argmax_dynamic", (3, 21), "N, T", "argmax(x)", lambda x: x.argmax(-1))
 dynamic("sum_dynamic_all", (3, 4, 5), "N, T, K", "sum(x)", lambda x: x.sum())
+
+# Many elements for each of few results, which stand side by side: on CUDA blocks share a result, and another kernel combines their parts.
+reduce("sum_channels", "sum(x, axis = [0, 1])", lambda x: x.sum((0, 1)), (5, 271, 12))
+reduce("mean_one_channel", "mean(x, axis = 0)", lambda x: x.mean(0), (4099, 1))
+reduce("max_channels", "reduce_max(x, axis = 0, keepdims = true)", lambda x: x.amax(0, keepdim=True), (1283, 35))
+reduce("argmax_channels", "argmax(x, axis = 0)", lambda x: x.argmax(0), (2051, 7))
