@@ -123,12 +123,11 @@ static int64_t blocksOf(const rt::CudaLaunch &launch, llvm::ArrayRef<int64_t> di
 
 /// "cuBLASLt, cuDNN": the libraries that can do a kernel.
 static std::string alternativesOf(const rt::Kernel &kernel) {
-  std::string text;
+  bool has[2] = {};
   for (const rt::LibraryCall &call : kernel.alternatives)
-    text += std::string(text.empty() ? "" : ", ") +
-            (std::holds_alternative<rt::Convolution<rt::SizeExpr>>(call.operation) ? "cuDNN"
-                                                                                     : "cuBLASLt");
-  return text;
+    has[std::holds_alternative<rt::Convolution<rt::SizeExpr>>(call.operation)] = true;
+  return std::string(has[0] ? "cuBLASLt" : "") + (has[0] && has[1] ? ", " : "") +
+         (has[1] ? "cuDNN" : "");
 }
 
 Result<std::string> driver::reportMemory(const rt::Program &program, size_t codeBytes,

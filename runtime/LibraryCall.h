@@ -15,8 +15,9 @@
 namespace nncc::rt {
 
 /// y[p][i][j] = sum over k of x[p][i][k] * w[p][k][j], all in elements: element [p][i][k] of x lies
-/// at xOffset + p * xProduct + i * xRow + k, in the same way y; w with `transposed` at wOffset + p
-/// * wProduct + j * wRow + k, else with k and j exchanged. A residual is dense.
+/// at xOffset + p * xProduct + i * xRow + k, with `transposedX` with i and k exchanged; y as the
+/// former; w with `transposed` at wOffset + p * wProduct + j * wRow + k, else with k and j
+/// exchanged. A residual is dense.
 template <class Number> struct MatrixProduct {
   Number products{}, rows{}, columns{}, depth{};
   Number xOffset{}, xProduct{}, xRow{};
@@ -37,10 +38,12 @@ template <class Number> struct MatrixProduct {
 };
 
 /// A convolution in two spatial dimensions on dense channels-last tensors, with the same padding
-/// before and behind. The weight from input channel c of group g to output channel o of the group,
-/// at position t of the kernel, lies at g * wGroup + t * wTap + c * wChannel + o.
+/// before and behind, or one of its gradients. The weight from input channel c of group g to output
+/// channel o of the group, at position t of the kernel, lies at wOffset + g * wGroup + o * wOutput +
+/// t * wTap + c * wChannel.
 template <class Number> struct Convolution {
-  Number batch{}, channels{}, outputs{}, groups{}, wGroup{}, wTap{}, wChannel{};
+  Number batch{}, channels{}, outputs{}, groups{};
+  Number wOffset{}, wGroup{}, wOutput{}, wTap{}, wChannel{};
   Number inHeight{}, inWidth{}, outHeight{}, outWidth{};
   Number kernelHeight{}, kernelWidth{}, strideHeight{}, strideWidth{}, dilationHeight{},
       dilationWidth{}, padHeight{}, padWidth{};
@@ -48,7 +51,9 @@ template <class Number> struct Convolution {
   template <class Visit, class... Same> static void forEach(Visit visit, Same &...all) {
     visit("batch", all.batch...), visit("channels", all.channels...),
         visit("outputs", all.outputs...), visit("groups", all.groups...);
-    visit("wGroup", all.wGroup...), visit("wTap", all.wTap...), visit("wChannel", all.wChannel...);
+    visit("wOffset", all.wOffset...), visit("wGroup", all.wGroup...),
+        visit("wOutput", all.wOutput...), visit("wTap", all.wTap...),
+        visit("wChannel", all.wChannel...);
     visit("inHeight", all.inHeight...), visit("inWidth", all.inWidth...);
     visit("outHeight", all.outHeight...), visit("outWidth", all.outWidth...);
     visit("kernelHeight", all.kernelHeight...), visit("kernelWidth", all.kernelWidth...);
@@ -56,6 +61,16 @@ template <class Number> struct Convolution {
     visit("dilationHeight", all.dilationHeight...), visit("dilationWidth", all.dilationWidth...);
     visit("padHeight", all.padHeight...), visit("padWidth", all.padWidth...);
   }
+};
+
+/// What of a convolution a call computes.
+enum class ConvolutionPass : uint8_t {
+  Output,
+  /// The gradient of the input, from that of the output and the weight. The kernel that does it is a
+  /// convolution with the mirrored weight, so position t of the kernel lies where the last but t
+  /// would.
+  DataGradient,
+  WeightGradient, ///< from the input and the gradient of the output
 };
 
 /// What a call does after the sum, in this order: bias, residual, activation.
@@ -73,8 +88,10 @@ template <class Number> struct LibraryCallOf {
   DType dtype = DType::F32;    ///< of all tensors; sums are f32, of f64 operands f64
   bool mayRoundToTf32 = false; ///< f32 operands
   bool transposed = false;     ///< a matrix product's w
+  bool transposedX = false;    ///< a matrix product's x
+  ConvolutionPass pass = ConvolutionPass::Output; ///< of a convolution
   /// Arguments of the step, by number: the operands. -1: there is none. The result is the step's
-  /// one result.
+  /// one result. x is a data gradient's output gradient, w a weight gradient's.
   int32_t x = -1, w = -1, bias = -1, residual = -1;
   LibraryActivation activation = LibraryActivation::None;
   /// The kernel adds up parts that the step before left in a workspace; the call does the work of
@@ -101,6 +118,8 @@ LibraryCallOf<To> convertCall(const LibraryCallOf<From> &from, Convert convert) 
   to.dtype = from.dtype;
   to.mayRoundToTf32 = from.mayRoundToTf32;
   to.transposed = from.transposed;
+  to.transposedX = from.transposedX;
+  to.pass = from.pass;
   to.x = from.x;
   to.w = from.w;
   to.bias = from.bias;

@@ -2,37 +2,12 @@
 // unknown name and an index out of range are errors that name the place in the document.
 #include "runtime/ProgramJson.h"
 
-#include <nlohmann/json.hpp>
+#include "runtime/LibraryCallJson.h"
 
 namespace nncc::rt {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kFormatName = "nncc program";
-
-constexpr LibraryActivation kActivations[] = {LibraryActivation::None, LibraryActivation::Relu,
-                                              LibraryActivation::GeluTanh};
-
-constexpr std::string_view nameOf(LibraryActivation activation) {
-  switch (activation) {
-  case LibraryActivation::None:
-    return "none";
-  case LibraryActivation::Relu:
-    return "relu";
-  case LibraryActivation::GeluTanh:
-    return "gelu_tanh";
-  }
-  return "?";
-}
-
-/// The optional operands of a call, by the names that they have in the document.
-template <class Call, class Visit> void forEachOperand(Call &call, Visit visit) {
-  visit("x", call.x);
-  visit("w", call.w);
-  visit("bias", call.bias);
-  visit("residual", call.residual);
-}
 
 constexpr BufferKind kBufferKinds[] = {BufferKind::Input,     BufferKind::Output,
                                        BufferKind::Parameter, BufferKind::State,
@@ -69,7 +44,7 @@ public:
       if (kernel.cuda)
         item["cuda"] = write(*kernel.cuda);
       for (const LibraryCall &call : kernel.alternatives)
-        item["alternatives"].push_back(write(call));
+        item["alternatives"].push_back(writeLibraryCall(call, dimNames));
       for (const TileVariant &variant : kernel.tiles)
         item["tiles"].push_back(write(variant));
       root["kernels"].push_back(item);
@@ -96,28 +71,6 @@ private:
     return item;
   }
 
-  Json write(const LibraryCall &call) const {
-    bool isProduct = std::holds_alternative<MatrixProduct<SizeExpr>>(call.operation);
-    Json item = {{"computes", isProduct ? "matmul" : "conv2d"},
-                 {"dtype", nncc::nameOf(call.dtype)}};
-    convertCall<SizeExpr>(call, [&](const char *name, const SizeExpr &number) {
-      item[name] = write(number);
-      return number;
-    });
-    forEachOperand(call, [&](const char *name, int32_t operand) {
-      if (operand >= 0)
-        item[name] = operand;
-    });
-    if (call.activation != LibraryActivation::None)
-      item["activation"] = nameOf(call.activation);
-    for (auto [name, isSet] : {std::pair("tf32", call.mayRoundToTf32),
-                               {"transposed", call.transposed},
-                               {"replacesParts", call.replacesParts}})
-      if (isSet)
-        item[name] = true;
-    return item;
-  }
-
   Json write(const TileVariant &variant) const {
     Json item = {{"tile", variant.tile}, {"kernel", variant.kernel}};
     if (variant.finish)
@@ -128,9 +81,7 @@ private:
     return item;
   }
 
-  Json write(const SizeExpr &expr) const {
-    return expr.isConstant() ? Json(expr.terms[0].value) : Json(expr.toString(dimNames));
-  }
+  Json write(const SizeExpr &expr) const { return writeSizeExpr(expr, dimNames); }
 
   void writeUnlessZero(Json &item, const char *key, const SizeExpr &expr) const {
     if (expr != SizeExpr(0))
@@ -210,13 +161,7 @@ void print(const Json &json, const std::string &indent, std::string &out) {
   out += "\n" + indent + (json.is_object() ? "}" : "]");
 }
 
-/// A value of the document and how to get there; the root's path is empty.
-struct Node {
-  const Json *json;
-  std::string path;
-};
-
-class Reader {
+class Reader : JsonReader {
 public:
   Result<Program> read(std::string_view text) {
     Json root = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
@@ -266,7 +211,7 @@ private:
         kernel.cuda = readLaunch(node);
       if (has(node, "alternatives"))
         forEach(node, "alternatives",
-                [&](const Node &call) { kernel.alternatives.push_back(readCall(call)); });
+                [&](const Node &call) { kernel.alternatives.push_back(readLibraryCall(*this, call)); });
       if (has(node, "tiles"))
         forEach(node, "tiles",
                 [&](const Node &tile) { kernel.tiles.push_back(readTile(tile)); });
@@ -307,42 +252,6 @@ private:
     if (has(node, "like"))
       buffer.like = toIndex(child(node, "like"));
     return buffer;
-  }
-
-  DType readDType(const Node &node) {
-    std::string name = readString(node, "dtype");
-    std::optional<DType> type = dtypeNamed(name);
-    if (!type)
-      fail(node, "unknown dtype \"" + name + "\"");
-    return type.value_or(DType::F32);
-  }
-
-  LibraryCall readCall(const Node &node) {
-    LibraryCall call;
-    std::string computes = readString(node, "computes");
-    if (computes == "conv2d")
-      call.operation = Convolution<SizeExpr>();
-    else if (computes != "matmul")
-      fail(node, "expected \"matmul\" or \"conv2d\", found \"" + computes + "\"");
-    call = convertCall<SizeExpr>(
-        call, [&](const char *name, const SizeExpr &) { return toExpr(child(node, name)); });
-    call.dtype = readDType(node);
-    forEachOperand(call, [&](const char *name, int32_t &operand) {
-      if (has(node, name))
-        operand = static_cast<int32_t>(toIndex(child(node, name)));
-    });
-    if (has(node, "activation")) {
-      std::string name = readString(node, "activation");
-      for (LibraryActivation activation : kActivations)
-        if (nameOf(activation) == name)
-          call.activation = activation;
-      if (nameOf(call.activation) != name)
-        fail(node, "unknown activation \"" + name + "\"");
-    }
-    call.mayRoundToTf32 = has(node, "tf32");
-    call.transposed = has(node, "transposed");
-    call.replacesParts = has(node, "replacesParts");
-    return call;
   }
 
   TileVariant readTile(const Node &node) {
@@ -407,87 +316,7 @@ private:
     return step;
   }
 
-  void fail(const Node &node, const std::string &what) {
-    if (problem.empty())
-      problem = node.path.empty() ? what : node.path + ": " + what;
-  }
-
-  void failType(const Node &node, const char *expected) {
-    fail(node, std::string("expected ") + expected + ", found " + node.json->type_name());
-  }
-
-  static bool has(const Node &node, const char *key) {
-    return node.json->is_object() && node.json->contains(key);
-  }
-
-  Node child(const Node &node, const char *key) {
-    std::string path = node.path.empty() ? key : node.path + "." + key;
-    if (has(node, key))
-      return {&(*node.json)[key], std::move(path)};
-    fail(node, std::string("expected an object with the field \"") + key + "\"");
-    return {&null, std::move(path)};
-  }
-
-  template <typename Visit> void forEach(const Node &node, const char *key, Visit visit) {
-    Node list = child(node, key);
-    if (!list.json->is_array())
-      return failType(list, "an array");
-    for (size_t i = 0; i < list.json->size() && problem.empty(); ++i)
-      visit(Node{&(*list.json)[i], list.path + "[" + std::to_string(i) + "]"});
-  }
-
-  std::string readString(const Node &node, const char *key) {
-    Node value = child(node, key);
-    if (const std::string *text = value.json->get_ptr<const std::string *>())
-      return *text;
-    failType(value, "a string");
-    return "";
-  }
-
-  int64_t toInteger(const Node &node) {
-    bool fits = node.json->is_number_integer() &&
-                !(node.json->is_number_unsigned() && node.json->get<uint64_t>() > INT64_MAX);
-    if (fits)
-      return node.json->get<int64_t>();
-    failType(node, "a 64-bit integer");
-    return 0;
-  }
-
-  int64_t readInteger(const Node &node, const char *key) { return toInteger(child(node, key)); }
-
-  double readNumber(const Node &node, const char *key) {
-    Node value = child(node, key);
-    if (value.json->is_number())
-      return value.json->get<double>();
-    fail(value, "expected a number");
-    return 0;
-  }
-
-  uint32_t toIndex(const Node &node) {
-    int64_t value = toInteger(node);
-    if (value < 0 || value > UINT32_MAX)
-      fail(node, "expected an index, found " + std::to_string(value));
-    return static_cast<uint32_t>(value);
-  }
-
-  SizeExpr toExpr(const Node &node) {
-    const std::string *text = node.json->get_ptr<const std::string *>();
-    if (!text)
-      return toInteger(node);
-    std::optional<SizeExpr> expr = SizeExpr::parse(*text, dimNames);
-    if (!expr)
-      fail(node, "cannot read the size expression \"" + *text + "\"");
-    return expr.value_or(0);
-  }
-
-  SizeExpr readExprOrZero(const Node &node, const char *key) {
-    return has(node, key) ? toExpr(child(node, key)) : SizeExpr(0);
-  }
-
   Program program;
-  std::vector<std::string> dimNames;
-  std::string problem;
-  const Json null;
 };
 
 } // namespace

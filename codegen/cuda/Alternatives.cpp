@@ -26,6 +26,7 @@ public:
 
   std::vector<LibraryCall> readMatmul(nn::MatmulOp matmul);
   std::vector<LibraryCall> readConv(nn::ConvOp conv);
+  std::vector<LibraryCall> readWeightGradient(nn::ConvWeightGradientOp gradient);
 
 private:
   nn::Dim number(int64_t value) const { return nn::constantDim(context, value); }
@@ -36,8 +37,14 @@ private:
   bool isDenseChannelsLast(const nn::StridedView &view, const nn::Shape &shape) const;
   std::optional<rt::MatrixProduct<nn::Dim>> asProduct(const ConvGeometry &geometry,
                                                       int64_t panelWidth);
+  std::optional<rt::MatrixProduct<nn::Dim>> weightGradientAsProduct(const ConvGeometry &geometry,
+                                                                    const nn::StridedView &g);
+  /// All but the place of the weight; nothing for what a library's convolution is not.
+  std::optional<rt::Convolution<nn::Dim>> windowsOf(const ConvGeometry &geometry) const;
   std::optional<rt::Convolution<nn::Dim>> asConvolution(const ConvGeometry &geometry,
                                                         const nn::PackLoopsAttr &pack);
+  static std::optional<rt::Convolution<nn::Dim>>
+  asDataGradient(const ConvGeometry &geometry, const rt::Convolution<nn::Dim> &convolution);
 
   nn::KernelOp kernel;
   const nn::AnchoredBody &body;
@@ -113,15 +120,15 @@ std::vector<LibraryCall> CallReader::readMatmul(nn::MatmulOp matmul) {
   auto rhs = cast<RankedTensorType>(matmul.getRhs().getType()),
        space = cast<RankedTensorType>(matmul.getResult().getType());
   size_t rank = space.getRank(), last = rhs.getRank() - 1;
-  if (matmul.getTransposeLhs() ||
-      !readFrame(matmul.getLhs(), matmul.getRhs(), matmul.getBias(), space, rank - 1))
+  if (!readFrame(matmul.getLhs(), matmul.getRhs(), matmul.getBias(), space, rank - 1))
     return {};
+  frame.transposedX = matmul.getTransposeLhs();
   nn::Shape a = nn::shapeOf(matmul.getLhs().getType()), w = nn::shapeOf(rhs),
             r = nn::shapeOf(space);
   rt::MatrixProduct<nn::Dim> product;
-  product.rows = a[a.size() - 2];
+  product.rows = a[a.size() - (frame.transposedX ? 1 : 2)];
   product.columns = r.back();
-  product.depth = a.back();
+  product.depth = a[a.size() - (frame.transposedX ? 2 : 1)];
   if (x.strides.back() != number(1) || y.strides.back() != number(1))
     return {};
   SmallVector<nn::Dim> wStrides(rhs.getRank());
@@ -180,12 +187,12 @@ std::vector<LibraryCall> CallReader::readMatmul(nn::MatmulOp matmul) {
   rowExtents.push_back(product.rows);
   std::optional<nn::Dim> xRow = joinedStride(rowExtents, withRows(xBatch, product.xRow));
   std::optional<nn::Dim> yRow = joinedStride(rowExtents, withRows(yBatch, product.yRow));
-  if (isOneMatrix && xRow && yRow) {
+  if (isOneMatrix && xRow && yRow && !frame.transposedX) {
     // [batch..., rows] is one tall matrix.
     product.rows = nn::product(rowExtents, context);
     product.xRow = *xRow;
     product.yRow = *yRow;
-  } else {
+  } else if (!batch.empty()) {
     std::optional<nn::Dim> xProduct = joinedStride(batch, xBatch),
                            wProduct = joinedStride(batch, wBatch),
                            yProduct = joinedStride(batch, yBatch);
@@ -202,9 +209,12 @@ std::vector<LibraryCall> CallReader::readMatmul(nn::MatmulOp matmul) {
   if (!frame.transposed && nn::constantOf(product.depth) == 1)
     product.wRow = nn::isPacked(rhs) ? product.wRow : product.columns;
   if (nn::constantOf(product.rows) == 1) {
-    product.xRow = product.depth;
+    if (!frame.transposedX)
+      product.xRow = product.depth;
     product.yRow = product.columns;
   }
+  if (frame.transposedX && nn::constantOf(product.depth) == 1)
+    product.xRow = product.rows;
   frame.operation = product;
   return {frame};
 }
@@ -251,26 +261,17 @@ std::optional<rt::MatrixProduct<nn::Dim>> CallReader::asProduct(const ConvGeomet
   return product;
 }
 
-std::optional<rt::Convolution<nn::Dim>> CallReader::asConvolution(const ConvGeometry &geometry,
-                                                                  const nn::PackLoopsAttr &pack) {
-  nn::ConvOp conv = geometry.conv;
+std::optional<rt::Convolution<nn::Dim>> CallReader::windowsOf(const ConvGeometry &geometry) const {
   bool isFlat = geometry.kernel[0] == 1 && nn::constantOf(geometry.in[0]) == 1 &&
                 nn::constantOf(geometry.out[0]) == 1;
-  if (conv.spatialRank() > 2 || !isFlat || geometry.padBegin != geometry.padEnd ||
-      !isDenseChannelsLast(x, nn::shapeOf(conv.inputType())) ||
-      !isDenseChannelsLast(y, nn::shapeOf(conv.resultType())))
+  if (geometry.spatialRank > 2 || !isFlat || geometry.padBegin != geometry.padEnd)
     return std::nullopt;
-  int64_t width = pack.extent(pack.loopCount() - 1);
   rt::Convolution<nn::Dim> convolution;
   convolution.batch = geometry.batch;
   convolution.channels = number(geometry.channels);
   convolution.outputs = number(geometry.outputs);
   convolution.groups = number(geometry.groups);
-  bool isDepthwise = nn::isDepthwise(conv);
-  convolution.wChannel = number(isDepthwise ? 0 : width);
-  convolution.wTap = number(isDepthwise ? width : geometry.groupChannels * width);
-  convolution.wGroup =
-      number(isDepthwise ? 1 : geometry.tapCount() * geometry.groupChannels * width);
+  convolution.wOffset = number(0);
   auto set = [&](nn::Dim &height, nn::Dim &across, const std::array<int64_t, 3> &values) {
     height = number(values[1]);
     across = number(values[2]);
@@ -284,6 +285,42 @@ std::optional<rt::Convolution<nn::Dim>> CallReader::asConvolution(const ConvGeom
   convolution.outHeight = geometry.out[1];
   convolution.outWidth = geometry.out[2];
   return convolution;
+}
+
+std::optional<rt::Convolution<nn::Dim>> CallReader::asConvolution(const ConvGeometry &geometry,
+                                                                  const nn::PackLoopsAttr &pack) {
+  nn::ConvOp conv = geometry.conv;
+  std::optional<rt::Convolution<nn::Dim>> convolution = windowsOf(geometry);
+  if (!convolution || !isDenseChannelsLast(x, nn::shapeOf(conv.inputType())) ||
+      !isDenseChannelsLast(y, nn::shapeOf(conv.resultType())))
+    return std::nullopt;
+  int64_t width = pack.extent(pack.loopCount() - 1);
+  bool isDepthwise = nn::isDepthwise(conv);
+  convolution->wOutput = number(1);
+  convolution->wChannel = number(isDepthwise ? 0 : width);
+  convolution->wTap = number(isDepthwise ? width : geometry.groupChannels * width);
+  convolution->wGroup =
+      number(isDepthwise ? 1 : geometry.tapCount() * geometry.groupChannels * width);
+  return convolution;
+}
+
+/// The convolution is the gradient of the input of another one, which goes the other way: it has the
+/// inputs of this as outputs, the mirrored weight, and as much padding as makes the extents right.
+std::optional<rt::Convolution<nn::Dim>>
+CallReader::asDataGradient(const ConvGeometry &geometry,
+                           const rt::Convolution<nn::Dim> &convolution) {
+  rt::Convolution<nn::Dim> gradient = convolution;
+  for (auto [slot, pad] : {std::pair(1, &gradient.padHeight), {2, &gradient.padWidth}}) {
+    int64_t reach = geometry.dilation[slot] * (geometry.kernel[slot] - 1);
+    if (geometry.stride[slot] != 1 || geometry.padBegin[slot] > reach)
+      return std::nullopt;
+    *pad = geometry.constant(reach - geometry.padBegin[slot]);
+  }
+  std::swap(gradient.channels, gradient.outputs);
+  std::swap(gradient.inHeight, gradient.outHeight);
+  std::swap(gradient.inWidth, gradient.outWidth);
+  std::swap(gradient.wChannel, gradient.wOutput);
+  return gradient;
 }
 
 std::vector<LibraryCall> CallReader::readConv(nn::ConvOp conv) {
@@ -301,11 +338,95 @@ std::vector<LibraryCall> CallReader::readConv(nn::ConvOp conv) {
     calls.back().operation = *product;
   }
   // cuDNN has no gelu behind a convolution.
+  std::optional<rt::Convolution<nn::Dim>> convolution;
   if (frame.activation != rt::LibraryActivation::GeluTanh)
-    if (auto convolution = asConvolution(geometry, pack)) {
+    convolution = asConvolution(geometry, pack);
+  if (!convolution)
+    return calls;
+  calls.push_back(frame);
+  calls.back().operation = *convolution;
+  // Gradients of data read a weight that is mirrored in the run, and have nothing behind the sum.
+  bool isMadeInRun = kernel.getInputs()[*weight].getDefiningOp<nn::KernelOp>() != nullptr;
+  if (isMadeInRun && !conv.getBias() && body.epilogue.operations().empty())
+    if (auto gradient = asDataGradient(geometry, *convolution)) {
       calls.push_back(frame);
-      calls.back().operation = *convolution;
+      calls.back().pass = rt::ConvolutionPass::DataGradient;
+      calls.back().operation = *gradient;
     }
+  return calls;
+}
+
+/// Of a pointwise convolution: the gradients of the outputs, turned, times the input.
+std::optional<rt::MatrixProduct<nn::Dim>>
+CallReader::weightGradientAsProduct(const ConvGeometry &geometry, const nn::StridedView &g) {
+  bool isPointwise = geometry.groups == 1 && geometry.tapCount() == 1 && geometry.neverPads() &&
+                     llvm::all_of(geometry.stride, [](int64_t stride) { return stride == 1; });
+  auto isOne = [](nn::Dim stride) { return nn::constantOf(stride) == 1; };
+  if (!isPointwise || !isOne(x.strides[1]) || !isOne(g.strides[1]) ||
+      !(isOne(y.strides[1]) || geometry.channels == 1))
+    return std::nullopt;
+  SmallVector<nn::Dim> extents = {geometry.batch};
+  for (unsigned i = 0; i < geometry.spatialRank; ++i)
+    extents.push_back(geometry.out[geometry.slotOf(i)]);
+  auto ofPositions = [&](const nn::StridedView &view) {
+    SmallVector<nn::Dim> strides(view.strides.begin(), view.strides.end());
+    strides.erase(strides.begin() + 1);
+    return joinedStride(extents, strides);
+  };
+  std::optional<nn::Dim> xRow = ofPositions(x), gRow = ofPositions(g);
+  if (!xRow || !gRow)
+    return std::nullopt;
+  rt::MatrixProduct<nn::Dim> product;
+  product.products = number(1);
+  product.rows = number(geometry.outputs);
+  product.columns = number(geometry.channels);
+  product.depth = nn::product(extents, context);
+  bool isOnePosition = nn::constantOf(product.depth) == 1;
+  product.xOffset = g.offset;
+  product.xRow = isOnePosition ? product.rows : *gRow;
+  product.wOffset = x.offset;
+  product.wRow = isOnePosition ? product.columns : *xRow;
+  product.yOffset = y.offset;
+  product.yRow = geometry.outputs == 1 ? product.columns : y.strides[0];
+  product.xProduct = product.wProduct = product.yProduct = number(0);
+  return product;
+}
+
+std::vector<LibraryCall> CallReader::readWeightGradient(nn::ConvWeightGradientOp op) {
+  auto space = cast<RankedTensorType>(op.getResult().getType());
+  std::optional<nn::StridedView> g = nn::stridedViewOf(op.getG());
+  std::optional<int32_t> gOperand = g ? operandOf(g->source) : std::nullopt;
+  if (!gOperand || !body.epilogue.operations().empty() ||
+      !readFrame(op.getX(), op.getG(), Value(), space, 1))
+    return {};
+  ConvGeometry geometry(op);
+  std::vector<LibraryCall> calls;
+  if (auto product = weightGradientAsProduct(geometry, *g)) {
+    LibraryCall &call = calls.emplace_back(frame);
+    call.x = *gOperand;
+    call.transposedX = true;
+    call.w = frame.x;
+    call.operation = *product;
+  }
+  frame.w = *gOperand;
+  std::optional<rt::Convolution<nn::Dim>> convolution = windowsOf(geometry);
+  if (!convolution || !isDenseChannelsLast(x, nn::shapeOf(op.getX().getType())) ||
+      !isDenseChannelsLast(*g, nn::shapeOf(op.getG().getType())))
+    return calls;
+  SmallVector<nn::Dim> taps;
+  for (unsigned i = 0; i < geometry.spatialRank; ++i)
+    taps.push_back(number(geometry.kernel[geometry.slotOf(i)]));
+  std::optional<nn::Dim> wTap = joinedStride(taps, ArrayRef(y.strides).drop_front(2));
+  if (!wTap)
+    return calls;
+  convolution->wOffset = y.offset;
+  convolution->wGroup = y.strides[0] * geometry.groupOutputs;
+  convolution->wOutput = y.strides[0];
+  convolution->wChannel = y.strides[1];
+  convolution->wTap = *wTap;
+  frame.pass = rt::ConvolutionPass::WeightGradient;
+  frame.operation = *convolution;
+  calls.push_back(frame);
   return calls;
 }
 
@@ -316,5 +437,7 @@ std::vector<LibraryCall> cuda::alternativesOf(nn::KernelOp kernel, const nn::Anc
     return reader.readMatmul(matmul);
   if (auto conv = dyn_cast<nn::ConvOp>(body.anchor))
     return reader.readConv(conv);
+  if (auto gradient = dyn_cast<nn::ConvWeightGradientOp>(body.anchor))
+    return reader.readWeightGradient(gradient);
   return {};
 }

@@ -11,7 +11,8 @@
 
 namespace nncc::codegen::cuda {
 
-/// For nn.matmul and nn.conv, depthwise or not, as anchors; none for any other.
+/// For nn.matmul, nn.conv and nn.conv_weight_gradient, depthwise or not, as anchors; none for any
+/// other.
 std::vector<LibraryCall> alternativesOf(nn::KernelOp kernel, const nn::AnchoredBody &body,
                                         const CudaOptions &options);
 

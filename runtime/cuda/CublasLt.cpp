@@ -81,7 +81,9 @@ public:
     int64_t wRows = call.transposed ? product.depth : product.columns,
             wColumns = call.transposed ? product.columns : product.depth;
     layOut(problem.a, type, wRows, wColumns, product.wRow, product.wProduct);
-    layOut(problem.b, type, product.depth, product.rows, product.xRow, product.xProduct);
+    int64_t xRows = call.transposedX ? product.rows : product.depth,
+            xColumns = call.transposedX ? product.depth : product.rows;
+    layOut(problem.b, type, xRows, xColumns, product.xRow, product.xProduct);
     layOut(problem.d, type, product.columns, product.rows, product.yRow, product.yProduct);
     if (call.residual >= 0)
       layOut(problem.c, type, product.columns, product.rows, product.columns,
@@ -89,6 +91,7 @@ public:
     if (failed)
       return *failed;
     describe(problem, lt::DESC_TRANSA, int32_t(call.transposed ? lt::OP_T : lt::OP_N));
+    describe(problem, lt::DESC_TRANSB, int32_t(call.transposedX ? lt::OP_T : lt::OP_N));
     uint32_t epilogue = call.activation == LibraryActivation::Relu       ? lt::EPILOGUE_RELU
                         : call.activation == LibraryActivation::GeluTanh ? lt::EPILOGUE_GELU
                                                                          : 0;

@@ -33,7 +33,12 @@ enum DataType { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
 enum ComputeType { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32F_FAST_TF32 = 77 };
 enum Operation : int32_t { OP_N = 0, OP_T = 1 };
 enum LayoutAttribute { LAYOUT_BATCH_COUNT = 5, LAYOUT_STRIDED_BATCH_OFFSET = 6 };
-enum DescriptionAttribute { DESC_TRANSA = 3, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8 };
+enum DescriptionAttribute {
+  DESC_TRANSA = 3,
+  DESC_TRANSB = 4,
+  DESC_EPILOGUE = 7,
+  DESC_BIAS_POINTER = 8
+};
 enum Epilogue : uint32_t {
   EPILOGUE_DEFAULT = 1,
   EPILOGUE_RELU = 2,

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Instance>> CudaInstance::create(std::shared_ptr<const Cud
   instance->libraries = StepLibraries(
       instance->program(),
       {instance->device, instance->cudaProgram().filterStore(), instance->stream.get()},
-      instance->cudaProgram().weights());
+      instance->fixedBases, /*weightsStay=*/!trains);
   bool hasStatus = false;
   for (const Kernel &kernel : instance->program().kernels)
     hasStatus |= kernel.cuda->hasStatus;
@@ -52,99 +52,6 @@ Result<std::unique_ptr<Instance>> CudaInstance::create(std::shared_ptr<const Cud
   if (auto allocated = instance->allocateState(); !allocated)
     return allocated.error();
   return std::unique_ptr<Instance>(std::move(instance));
-}
-
-Result<void> CudaInstance::allocateState() {
-  std::vector<CUdeviceptr> shared = fixedBases;
-  std::vector<uint32_t> kept = keptBuffers();
-  auto block = placeBuffers(device, program(), {kept.begin(), kept.end()}, "the model's state", fixedBases);
-  if (!block)
-    return block.error();
-  state = std::move(*block);
-  constantsAreStale = trains();
-  if (state.sizeBytes() == 0)
-    return {};
-  auto scope = device->enter();
-  if (!scope)
-    return scope.error();
-  Result<void> done = initialiseState(shared);
-  // Also after a failure: what was begun reads memory of this function.
-  CUresult code = driver().cuStreamSynchronize(stream.get());
-  if (done && code)
-    return device->failure(code, "cuStreamSynchronize", "cannot initialise the model's state");
-  return done;
-}
-
-/// States with their first values, and, to train, a copy of each parameter: in its state, where it has one.
-Result<void> CudaInstance::initialiseState(std::span<const CUdeviceptr> shared) {
-  if (CUresult code = driver().cuMemsetD8Async(state.address(), 0, static_cast<size_t>(state.sizeBytes()), stream.get()))
-    return device->failure(code, "cuMemsetD8Async", "cannot clear the model's state");
-  for (uint32_t id : keptBuffers()) {
-    const Buffer &buffer = program().buffers[id];
-    if (buffer.kind != BufferKind::State || buffer.initialValue == 0)
-      continue;
-    if (Result<void> written = writeBuffer(id, 0, initialContents(buffer)); !written)
-      return written;
-  }
-  for (const NamedTensor &tensor : tensors()) {
-    if (!tensor.isParameter)
-      continue;
-    CUdeviceptr to = fixedBases[tensor.buffer] + static_cast<CUdeviceptr>(tensor.offsetBytes);
-    fixedBases[tensor.parameter] = to;
-    if (tensor.sizeBytes == 0)
-      continue;
-    if (CUresult code = driver().cuMemcpyDtoDAsync_v2(to, shared[tensor.parameter], static_cast<size_t>(tensor.sizeBytes),
-                                                      stream.get()))
-      return device->failure(code, "cuMemcpyDtoDAsync", "cannot copy the weight '" + tensor.name + "'");
-  }
-  return {};
-}
-
-Result<void> CudaInstance::readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) {
-  auto scope = device->enter();
-  if (!scope)
-    return scope.error();
-  if (to.empty())
-    return {};
-  if (CUresult code = driver().cuMemcpyDtoHAsync_v2(to.data(), fixedBases[id] + static_cast<CUdeviceptr>(offsetBytes), to.size(),
-                                                    stream.get()))
-    return device->failure(code, "cuMemcpyDtoHAsync", "cannot read '" + program().buffers[id].name + "'");
-  if (CUresult code = driver().cuStreamSynchronize(stream.get()))
-    return device->failure(code, "cuStreamSynchronize", "cannot read '" + program().buffers[id].name + "'");
-  return {};
-}
-
-Result<void> CudaInstance::writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) {
-  auto scope = device->enter();
-  if (!scope)
-    return scope.error();
-  if (from.empty())
-    return {};
-  if (CUresult code = driver().cuMemcpyHtoDAsync_v2(fixedBases[id] + static_cast<CUdeviceptr>(offsetBytes), from.data(),
-                                                    from.size(), stream.get()))
-    return device->failure(code, "cuMemcpyHtoDAsync", "cannot write '" + program().buffers[id].name + "'");
-  if (CUresult code = driver().cuStreamSynchronize(stream.get()))
-    return device->failure(code, "cuStreamSynchronize", "cannot write '" + program().buffers[id].name + "'");
-  return {};
-}
-
-/// With memory for constants from the first time on: who only trains needs none.
-Result<void> CudaInstance::prepareConstants() {
-  constantsAreStale = false;
-  if (!program().findEntryPoint("prepare"))
-    return {};
-  if (constants.sizeBytes() == 0) {
-    std::set<uint32_t> ids;
-    for (uint32_t id = 0; id < program().buffers.size(); ++id)
-      if (program().buffers[id].kind == BufferKind::Constant)
-        ids.insert(id);
-    auto block = placeBuffers(device, program(), ids, "the weights", fixedBases);
-    if (!block)
-      return block.error();
-    constants = std::move(*block);
-    graphs.clear(); // they hold the addresses of the shared ones
-  }
-  return cudaProgram().prepare(fixedBases, stream.get());
 }
 
 Result<std::unique_ptr<Instance::Binding>>
@@ -160,11 +67,9 @@ CudaInstance::makeBinding(const EntryPoint &entry, std::span<const int64_t> dims
   StepTiles tiles(program(), *device, cudaProgram().kernels());
   if (auto chosen = tiles.choose(cudaProgram().choices(), binding->bound, binding->plan); !chosen)
     return chosen.error();
-  // Libraries read filters as they were when the model was loaded; those of one that trains change.
-  if (!trains())
-    if (auto chosen = libraries.choose(cudaProgram().choices(), binding->bound, binding->plan);
-        !chosen)
-      return chosen.error();
+  if (auto chosen = libraries.choose(cudaProgram().choices(), binding->bound, binding->plan);
+      !chosen)
+    return chosen.error();
   if (int64_t neededBytes = binding->plan.alternativesWorkspaceBytes();
       libraryMemory.sizeBytes() < neededBytes) {
     graphs.clear(); // they hold its address
@@ -420,8 +325,10 @@ Result<void> CudaInstance::run(const EntryPoint &entry, const RunArguments &argu
 
 Result<void> CudaInstance::tune(const EntryPoint &entry, const RunArguments &arguments,
                                 const std::string &path) {
-  return runWith(entry, arguments, [&](const CudaBinding &binding) {
-    return tuneModel(cudaProgram(), binding.bound, binding.plan, target(), libraries, path);
+  return keepingState([&] {
+    return runWith(entry, arguments, [&](const CudaBinding &binding) {
+      return tuneModel(cudaProgram(), binding.bound, binding.plan, target(), libraries, path);
+    });
   });
 }
 

@@ -50,6 +50,8 @@ private:
   Result<void> readBuffer(uint32_t id, int64_t offsetBytes, std::span<std::byte> to) override;
   Result<void> writeBuffer(uint32_t id, int64_t offsetBytes, std::span<const std::byte> from) override;
   Result<void> allocateState();
+  /// The call, behind which parameters and states are what they were before.
+  Result<void> keepingState(const std::function<Result<void>()> &call);
   Result<void> initialiseState(std::span<const CUdeviceptr> shared);
   /// Makes the constants of an instance that trains from its parameters.
   Result<void> prepareConstants();

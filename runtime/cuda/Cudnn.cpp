@@ -1,203 +1,156 @@
-// Convolutions by cuDNN, on our channels-last tensors as they lie; the filter, which our kernels
-// read packed, is brought into cuDNN's layout once (FilterStore). Descriptors are made once per
-// call and dims; a launch only names addresses. These are the functions of the library that state
-// an algorithm, so that what was measured is what runs.
+// Convolutions and their gradients by cuDNN, on our channels-last tensors as they lie. Filters lie otherwise in our kernels than
+// cuDNN has them: one that stays is brought into its layout once (FilterStore), one that changes before each call, and a filter's
+// gradient behind it (FilterCopy). Descriptors are made once per call and dims; a launch only names addresses. These are the
+// functions of the library that state an algorithm, so that what was measured is what runs; algorithms that add in an order of
+// chance are left out, so that the same run gives the same bytes.
 
-#include "runtime/cuda/CudnnFunctions.h"
-#include "runtime/cuda/KernelLibrary.h"
-#include "runtime/cuda/Library.h"
+#include "runtime/cuda/CudnnProblem.h"
+#include "runtime/cuda/FilterCopy.h"
 
-#include <climits>
 #include <optional>
 
 namespace nncc::rt::cuda {
 namespace {
 
-namespace dnn = ::nncc::cuda::dnn;
+/// Of the filter in a workspace, behind that of the algorithm; and of everything that the library reads and writes, at least.
+constexpr int64_t kFilterAlignmentBytes = 256, kTensorAlignmentBytes = 16;
 
-struct Functions {
-  // The list names the library's types as its documentation does.
-  using Handle = dnn::Handle;
-  using Tensor = dnn::Tensor;
-  using Filter = dnn::Filter;
-  using Description = dnn::Description;
-  using Activation = dnn::Activation;
-  using DataType = dnn::DataType;
-  using Format = dnn::Format;
-  using Mode = dnn::Mode;
-  using MathType = dnn::MathType;
-  using ActivationMode = dnn::ActivationMode;
-  using NanPropagation = dnn::NanPropagation;
-  using Algorithm = dnn::Algorithm;
-#define X(name, parameters) int(*name) parameters = nullptr;
-  NNCC_CUDNN_FUNCTIONS(X)
-#undef X
-  size_t (*cudnnGetVersion)() = nullptr;
-  const char *(*cudnnGetErrorString)(dnn::Status) = nullptr;
-
-  Error failure(dnn::Status status, const char *call, const std::string &what) const {
-    const char *name = cudnnGetErrorString(status);
-    return environmentError("cuDNN: " + what + ": " + call + " returned " +
-                            (name ? name : std::to_string(status)));
-  }
+/// What there is of algorithms for a pass.
+struct PassAlgorithms {
+  int count;
+  bool (*isLeftOut)(int number);
 };
 
-constexpr const char *kAttempt = "cannot describe a convolution";
-
-/// A convolution as the library describes it.
-struct Problem {
-  LibraryObject<dnn::Tensor> x, y, bias;
-  LibraryObject<dnn::Filter> filter;
-  LibraryObject<dnn::Description> convolution;
-  LibraryObject<dnn::Activation> activation;
-};
-
-dnn::DataType dataTypeOf(DType type) {
-  switch (type) {
-  case DType::F64:
-    return dnn::DATA_DOUBLE;
-  case DType::F16:
-    return dnn::DATA_HALF;
-  case DType::BF16:
-    return dnn::DATA_BFLOAT16;
+PassAlgorithms algorithmsOf(ConvolutionPass pass) {
+  switch (pass) {
+  case ConvolutionPass::DataGradient:
+    return {dnn::DATA_ALGO_COUNT, [](int number) { return number == dnn::DATA_ALGO_0; }};
+  case ConvolutionPass::WeightGradient:
+    return {dnn::FILTER_ALGO_COUNT, [](int number) {
+              return number == dnn::FILTER_ALGO_0 || number == dnn::FILTER_ALGO_3;
+            }};
   default:
-    return dnn::DATA_FLOAT;
+    return {dnn::ALGO_COUNT, [](int) { return false; }};
   }
 }
 
-/// Something follows the sums: bias, residual or an activation.
-bool hasTail(const BoundCall &call) {
-  return call.bias >= 0 || call.residual >= 0 || call.activation != LibraryActivation::None;
-}
-
-class ProblemBuilder {
-public:
-  ProblemBuilder(const Functions &functions, const BoundCall &call)
-      : functions(functions), call(call), shape(std::get<Convolution<int64_t>>(call.operation)) {}
-
-  Result<Problem> build() {
-    Problem problem;
-    dnn::DataType type = dataTypeOf(call.dtype),
-                  sums = call.dtype == DType::F64 ? dnn::DATA_DOUBLE : dnn::DATA_FLOAT;
-    dnn::MathType math = call.dtype == DType::F16 || call.dtype == DType::BF16 ? dnn::MATH_TENSOR_OP
-                         : call.dtype == DType::F32 && !call.mayRoundToTf32    ? dnn::MATH_FMA
-                                                                               : dnn::MATH_DEFAULT;
-    layOut(problem.x, type, shape.batch, shape.channels, shape.inHeight, shape.inWidth);
-    layOut(problem.y, type, shape.batch, shape.outputs, shape.outHeight, shape.outWidth);
-    layOut(problem.bias, type, 1, shape.outputs, 1, 1);
-#define NNCC_CALL(name, ...)                                                                       \
-  if (!failed)                                                                                     \
-  check(functions.name(__VA_ARGS__), #name)
-    problem.filter.destroy = functions.cudnnDestroyFilterDescriptor;
-    NNCC_CALL(cudnnCreateFilterDescriptor, &problem.filter.object);
-    NNCC_CALL(cudnnSetFilter4dDescriptor, problem.filter.object, type, dnn::FORMAT_NHWC,
-              number(shape.outputs), number(shape.channels / shape.groups),
-              number(shape.kernelHeight), number(shape.kernelWidth));
-    problem.convolution.destroy = functions.cudnnDestroyConvolutionDescriptor;
-    NNCC_CALL(cudnnCreateConvolutionDescriptor, &problem.convolution.object);
-    NNCC_CALL(cudnnSetConvolution2dDescriptor, problem.convolution.object, number(shape.padHeight),
-              number(shape.padWidth), number(shape.strideHeight), number(shape.strideWidth),
-              number(shape.dilationHeight), number(shape.dilationWidth),
-              dnn::MODE_CROSS_CORRELATION, sums);
-    NNCC_CALL(cudnnSetConvolutionGroupCount, problem.convolution.object, number(shape.groups));
-    NNCC_CALL(cudnnSetConvolutionMathType, problem.convolution.object, math);
-    problem.activation.destroy = functions.cudnnDestroyActivationDescriptor;
-    NNCC_CALL(cudnnCreateActivationDescriptor, &problem.activation.object);
-    bool isRelu = call.activation == LibraryActivation::Relu;
-    NNCC_CALL(cudnnSetActivationDescriptor, problem.activation.object,
-              isRelu ? dnn::ACTIVATION_RELU : dnn::ACTIVATION_IDENTITY, dnn::PROPAGATE_NAN, 0.0);
-    if (!fits)
-      return userError("the convolution is too large for cuDNN, which counts in 32 bits");
-    if (failed)
-      return *failed;
-    return std::move(problem);
-  }
-
-private:
-  void check(dnn::Status status, const char *name) {
-    if (status && !failed)
-      failed = functions.failure(status, name, kAttempt);
-  }
-  int number(int64_t value) {
-    fits &= value >= 0 && value <= INT_MAX;
-    return static_cast<int>(value);
-  }
-  /// Channels innermost.
-  void layOut(LibraryObject<dnn::Tensor> &tensor, dnn::DataType type, int64_t images,
-              int64_t channels, int64_t height, int64_t width) {
-    tensor.destroy = functions.cudnnDestroyTensorDescriptor;
-    NNCC_CALL(cudnnCreateTensorDescriptor, &tensor.object);
-    NNCC_CALL(cudnnSetTensor4dDescriptorEx, tensor.object, type, number(images), number(channels),
-              number(height), number(width), number(channels * height * width), 1,
-              number(channels * width), number(channels));
-  }
-
-  const Functions &functions;
-  const BoundCall &call;
-  const Convolution<int64_t> &shape;
-  std::optional<Error> failed;
-  bool fits = true;
+/// Where cuDNN finds a filter, or leaves its gradient.
+struct FilterPlace {
+  CUdeviceptr ready = 0; ///< in cuDNN's layout and always the same
+  /// Else between the step's argument, where it lies by these strides, and a workspace. Null: cuDNN takes the argument as it is.
+  std::shared_ptr<const FilterCopier> copier;
+  FilterStrides strides;
 };
 
 class CudnnKernel final : public StepAlternative {
 public:
-  CudnnKernel(std::shared_ptr<const Functions> functions, dnn::Handle handle, const BoundCall &call,
-              Problem problem, dnn::Algorithm algorithm, size_t workspace, CUdeviceptr filter,
-              DeviceBlock zeros)
+  CudnnKernel(std::shared_ptr<const CudnnFunctions> functions, dnn::Handle handle,
+              const BoundCall &call, CudnnProblem problem, int algorithm, size_t workspace,
+              FilterPlace filter, DeviceBlock zeros)
       : functions(std::move(functions)), handle(handle), call(call), problem(std::move(problem)),
-        algorithm(algorithm), filter(filter), zeros(std::move(zeros)) {
+        algorithm(algorithm), filter(std::move(filter)), zeros(std::move(zeros)),
+        algorithmBytes(workspace) {
     neededBytes = static_cast<int64_t>(workspace);
+    if (!this->filter.copier)
+      return;
+    filterOffset = (neededBytes + kFilterAlignmentBytes - 1) & -kFilterAlignmentBytes;
+    neededBytes = filterOffset + shape().outputs * (shape().channels / shape().groups) *
+                                     shape().kernelHeight * shape().kernelWidth *
+                                     sizeBytesOf(call.dtype);
   }
 
   Result<void> launch(std::span<const CUdeviceptr> arguments, CUdeviceptr workspace,
                       CUstream stream) const override {
-    constexpr const char *kFailed = "a convolution failed";
     if (dnn::Status status = functions->cudnnSetStream(handle, stream))
       return functions->failure(status, "cudnnSetStream", kFailed);
-    auto argument = [&](int32_t index) {
-      return reinterpret_cast<const void *>(arguments[static_cast<size_t>(index)]);
-    };
+    // The argument that is the filter, and where cuDNN reads or writes it.
+    CUdeviceptr mine = call.pass == ConvolutionPass::WeightGradient ? arguments.back()
+                                                                   : argument(arguments, call.w),
+                theirs = filter.ready    ? filter.ready
+                         : filter.copier ? workspace + static_cast<CUdeviceptr>(filterOffset)
+                                         : mine + static_cast<CUdeviceptr>(
+                                                      filter.strides.offset *
+                                                      sizeBytesOf(call.dtype));
+    FilterStrides dense = FilterStrides::channelsInnermost(shape());
+    if (filter.copier && call.pass != ConvolutionPass::WeightGradient)
+      if (auto copied = filter.copier->launch(shape(), mine, filter.strides, theirs, dense, stream);
+          !copied)
+        return copied;
+    auto done = compute(arguments, theirs, workspace);
+    if (!done || !filter.copier || call.pass != ConvolutionPass::WeightGradient)
+      return done;
+    return filter.copier->launch(shape(), theirs, dense, mine, filter.strides, stream);
+  }
+
+private:
+  static constexpr const char *kFailed = "a convolution failed";
+
+  const Convolution<int64_t> &shape() const {
+    return std::get<Convolution<int64_t>>(call.operation);
+  }
+  static CUdeviceptr argument(std::span<const CUdeviceptr> arguments, int32_t index) {
+    return arguments[static_cast<size_t>(index)];
+  }
+  Result<void> check(dnn::Status status, const char *name) const {
+    return status ? Result<void>(functions->failure(status, name, kFailed)) : Result<void>();
+  }
+
+  /// Calls the library.
+  Result<void> compute(std::span<const CUdeviceptr> arguments, CUdeviceptr theirFilter,
+                       CUdeviceptr workspace) const {
+    auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void *>(address); };
     float one = 1, zero = 0;
     double wideOne = 1, wideZero = 0;
     bool isWide = call.dtype == DType::F64;
     const void *unit = isWide ? static_cast<const void *>(&wideOne) : &one;
     const void *nothing = isWide ? static_cast<const void *>(&wideZero) : &zero;
-    const void *x = argument(call.x), *w = reinterpret_cast<const void *>(filter);
-    void *y = reinterpret_cast<void *>(arguments.back()),
-         *scratch = reinterpret_cast<void *>(workspace);
-    auto scratchBytes = static_cast<size_t>(neededBytes);
-    if (!hasTail(call)) {
-      dnn::Status status = functions->cudnnConvolutionForward(
-          handle, unit, problem.x.object, x, problem.filter.object, w, problem.convolution.object,
-          algorithm, scratch, scratchBytes, nothing, problem.y.object, y);
-      return status ? Result<void>(functions->failure(status, "cudnnConvolutionForward", kFailed))
-                    : Result<void>();
-    }
-    const void *residual = call.residual >= 0 ? argument(call.residual) : y;
+    void *x = pointer(argument(arguments, call.x)), *w = pointer(theirFilter),
+         *y = pointer(arguments.back()), *scratch = pointer(workspace);
+    if (call.pass == ConvolutionPass::DataGradient) // x is the gradient of the output
+      return check(functions->cudnnConvolutionBackwardData(
+                       handle, unit, problem.filter.object, w, problem.y.object, x,
+                       problem.convolution.object, static_cast<dnn::DataAlgorithm>(algorithm),
+                       scratch, algorithmBytes, nothing, problem.x.object, y),
+                   "cudnnConvolutionBackwardData");
+    if (call.pass == ConvolutionPass::WeightGradient)
+      return check(functions->cudnnConvolutionBackwardFilter(
+                       handle, unit, problem.x.object, x, problem.y.object,
+                       pointer(argument(arguments, call.w)), problem.convolution.object,
+                       static_cast<dnn::FilterAlgorithm>(algorithm), scratch, algorithmBytes,
+                       nothing, problem.filter.object, w),
+                   "cudnnConvolutionBackwardFilter");
+    auto forward = static_cast<dnn::Algorithm>(algorithm);
+    if (!hasTail(call))
+      return check(functions->cudnnConvolutionForward(handle, unit, problem.x.object, x,
+                                                      problem.filter.object, w,
+                                                      problem.convolution.object, forward, scratch,
+                                                      algorithmBytes, nothing, problem.y.object, y),
+                   "cudnnConvolutionForward");
+    const void *residual = call.residual >= 0 ? pointer(argument(arguments, call.residual)) : y;
     const void *bias =
-        call.bias >= 0 ? argument(call.bias) : reinterpret_cast<const void *>(zeros.address());
-    dnn::Status status = functions->cudnnConvolutionBiasActivationForward(
-        handle, unit, problem.x.object, x, problem.filter.object, w, problem.convolution.object,
-        algorithm, scratch, scratchBytes, call.residual >= 0 ? unit : nothing, problem.y.object,
-        residual, problem.bias.object, bias, problem.activation.object, problem.y.object, y);
-    return status ? Result<void>(functions->failure(status, "cudnnConvolutionBiasActivationForward",
-                                                    kFailed))
-                  : Result<void>();
+        pointer(call.bias >= 0 ? argument(arguments, call.bias) : zeros.address());
+    return check(functions->cudnnConvolutionBiasActivationForward(
+                     handle, unit, problem.x.object, x, problem.filter.object, w,
+                     problem.convolution.object, forward, scratch, algorithmBytes,
+                     call.residual >= 0 ? unit : nothing, problem.y.object, residual,
+                     problem.bias.object, bias, problem.activation.object, problem.y.object, y),
+                 "cudnnConvolutionBiasActivationForward");
   }
 
-private:
-  std::shared_ptr<const Functions> functions;
+  std::shared_ptr<const CudnnFunctions> functions;
   dnn::Handle handle;
   BoundCall call;
-  Problem problem;
-  dnn::Algorithm algorithm;
-  CUdeviceptr filter;
+  CudnnProblem problem;
+  int algorithm; ///< of the pass
+  FilterPlace filter;
   DeviceBlock zeros; ///< where a bias is asked for that the kernel has not got
+  size_t algorithmBytes;
+  int64_t filterOffset = 0; ///< in the workspace
 };
 
 class CudnnSession final : public LibrarySession {
 public:
-  CudnnSession(std::shared_ptr<const Functions> functions, SessionPlace place)
+  CudnnSession(std::shared_ptr<const CudnnFunctions> functions, SessionPlace place)
       : functions(std::move(functions)), place(std::move(place)) {}
   ~CudnnSession() override {
     if (handle)
@@ -213,36 +166,44 @@ public:
 
   Result<std::vector<std::string>> algorithms(const BoundCall &call) override {
     std::vector<std::string> names;
-    if (!call.weight) // computed in the run: there is no filter to keep
+    if (call.alignmentBytes < kTensorAlignmentBytes)
       return names;
-    auto problem = ProblemBuilder(*functions, call).build();
+    auto problem = describeProblem(*functions, call);
     if (!problem)
       return problem.error().kind == ErrorKind::User ? Result<std::vector<std::string>>(names)
                                                      : problem.error();
-    for (int number = 0; number < dnn::ALGO_COUNT; ++number)
-      if (std::optional<size_t> bytes =
-              workspaceOf(*problem, call, static_cast<dnn::Algorithm>(number));
-          bytes && *bytes <= static_cast<size_t>(kMostLibraryWorkspaceBytes))
-        names.push_back(std::to_string(number));
+    if (auto filter = placeOf(call); !filter)
+      return filter.error();
+    PassAlgorithms all = algorithmsOf(call.pass);
+    for (int number = 0; number < all.count; ++number) {
+      if (all.isLeftOut(number))
+        continue;
+      std::optional<size_t> bytes = workspaceOf(*problem, call, number);
+      if (bytes && *bytes <= static_cast<size_t>(kMostLibraryWorkspaceBytes))
+        names.push_back(algorithmPrefixOf(call) + std::to_string(number));
+    }
     return names;
   }
 
   Result<std::unique_ptr<StepAlternative>> make(const BoundCall &call,
                                               const std::string &name) override {
-    bool isNumber = name.size() == 1 && name[0] >= '0' && name[0] < '0' + dnn::ALGO_COUNT;
-    if (!isNumber)
-      return userError("expected an algorithm of cuDNN, 0 to 7, found \"" + name + "\"");
-    if (!call.weight)
-      return userError(
-          "cuDNN cannot be used for a convolution whose weight is computed in the run");
-    auto problem = ProblemBuilder(*functions, call).build();
+    PassAlgorithms all = algorithmsOf(call.pass);
+    std::string prefix = algorithmPrefixOf(call);
+    int number = name.size() == prefix.size() + 1 && name.starts_with(prefix)
+                     ? name.back() - '0'
+                     : -1;
+    if (number < 0 || number >= all.count || all.isLeftOut(number))
+      return userError("expected an algorithm of cuDNN, " + prefix + (prefix.empty() ? "0" : "1") +
+                       " to " + std::to_string(all.count - 1) + ", found \"" + name + "\"");
+    if (call.alignmentBytes < kTensorAlignmentBytes)
+      return userError("cuDNN cannot be used for tensors that do not begin at multiples of 16 bytes");
+    auto problem = describeProblem(*functions, call);
     if (!problem)
       return problem.error();
-    auto algorithm = static_cast<dnn::Algorithm>(name[0] - '0');
-    std::optional<size_t> bytes = workspaceOf(*problem, call, algorithm);
+    std::optional<size_t> bytes = workspaceOf(*problem, call, number);
     if (!bytes)
       return userError("cuDNN cannot compute this convolution with the algorithm " + name);
-    auto filter = place.filters->find(call, place.stream);
+    auto filter = placeOf(call);
     if (!filter)
       return filter.error();
     DeviceBlock zeros;
@@ -258,28 +219,69 @@ public:
         return place.device->failure(code, "cuMemsetD8Async", "cannot clear a bias of zeros");
     }
     return std::unique_ptr<StepAlternative>(
-        std::make_unique<CudnnKernel>(functions, handle, call, std::move(*problem), algorithm,
-                                      *bytes, *filter, std::move(zeros)));
+        std::make_unique<CudnnKernel>(functions, handle, call, std::move(*problem), number, *bytes,
+                                      std::move(*filter), std::move(zeros)));
   }
 
 private:
+  Result<FilterPlace> placeOf(const BoundCall &call) {
+    FilterPlace found;
+    if (call.weight && call.pass == ConvolutionPass::Output) {
+      auto filter = place.filters->find(call, place.stream);
+      if (!filter)
+        return filter.error();
+      found.ready = *filter;
+      return found;
+    }
+    const auto &shape = std::get<Convolution<int64_t>>(call.operation);
+    found.strides = FilterStrides::ofCall(call);
+    bool isAligned = found.strides.offset * sizeBytesOf(call.dtype) % kTensorAlignmentBytes == 0;
+    if (isAligned && found.strides.areChannelsInnermost(shape))
+      return found;
+    auto &copier = copiers[sizeBytesOf(call.dtype)];
+    if (!copier) {
+      auto created = FilterCopier::create(place.device, call.dtype);
+      if (!created)
+        return created.error();
+      copier = std::make_shared<const FilterCopier>(std::move(*created));
+    }
+    found.copier = copier;
+    return found;
+  }
+
   /// Nothing for an algorithm that cannot do it.
-  std::optional<size_t> workspaceOf(const Problem &problem, const BoundCall &call,
-                                    dnn::Algorithm algorithm) const {
+  std::optional<size_t> workspaceOf(const CudnnProblem &problem, const BoundCall &call,
+                                    int algorithm) const {
     // The library's documentation names one algorithm for a tail without an activation.
     if (hasTail(call) && call.activation == LibraryActivation::None &&
         algorithm != dnn::ALGO_IMPLICIT_PRECOMP_GEMM)
       return std::nullopt;
     size_t bytes = 0;
-    dnn::Status status = functions->cudnnGetConvolutionForwardWorkspaceSize(
-        handle, problem.x.object, problem.filter.object, problem.convolution.object,
-        problem.y.object, algorithm, &bytes);
+    dnn::Status status = 0;
+    switch (call.pass) {
+    case ConvolutionPass::Output:
+      status = functions->cudnnGetConvolutionForwardWorkspaceSize(
+          handle, problem.x.object, problem.filter.object, problem.convolution.object,
+          problem.y.object, static_cast<dnn::Algorithm>(algorithm), &bytes);
+      break;
+    case ConvolutionPass::DataGradient:
+      status = functions->cudnnGetConvolutionBackwardDataWorkspaceSize(
+          handle, problem.filter.object, problem.y.object, problem.convolution.object,
+          problem.x.object, static_cast<dnn::DataAlgorithm>(algorithm), &bytes);
+      break;
+    case ConvolutionPass::WeightGradient:
+      status = functions->cudnnGetConvolutionBackwardFilterWorkspaceSize(
+          handle, problem.x.object, problem.y.object, problem.convolution.object,
+          problem.filter.object, static_cast<dnn::FilterAlgorithm>(algorithm), &bytes);
+      break;
+    }
     return status ? std::nullopt : std::optional(bytes);
   }
 
-  std::shared_ptr<const Functions> functions;
+  std::shared_ptr<const CudnnFunctions> functions;
   SessionPlace place;
   dnn::Handle handle = nullptr;
+  std::map<int64_t, std::shared_ptr<const FilterCopier>> copiers; ///< by bytes of an element
 };
 
 class Cudnn final : public KernelLibrary {
@@ -293,7 +295,7 @@ public:
     auto library = Library::open(search);
     if (!library)
       return library.error();
-    auto table = std::make_shared<Functions>();
+    auto table = std::make_shared<CudnnFunctions>();
 #define X(name, parameters)                                                                        \
   if (auto found = library->find(#name, table->name); !found)                                      \
     return found.error();
@@ -320,7 +322,7 @@ public:
   }
 
 private:
-  std::shared_ptr<const Functions> functions;
+  std::shared_ptr<const CudnnFunctions> functions;
 };
 
 } // namespace

@@ -26,6 +26,10 @@ enum ActivationMode { ACTIVATION_RELU = 1, ACTIVATION_IDENTITY = 5 };
 enum NanPropagation { PROPAGATE_NAN = 1 };
 /// The forward algorithms are 0 to 7.
 enum Algorithm { ALGO_IMPLICIT_PRECOMP_GEMM = 1, ALGO_COUNT = 8 };
+/// Those of the gradient of the data are 0 to 5, of the filter 0 to 6. The named ones add in an
+/// order that changes from call to call.
+enum DataAlgorithm { DATA_ALGO_0 = 0, DATA_ALGO_COUNT = 6 };
+enum FilterAlgorithm { FILTER_ALGO_0 = 0, FILTER_ALGO_3 = 3, FILTER_ALGO_COUNT = 7 };
 
 #define NNCC_CUDNN_FUNCTIONS(X)                                                                    \
   X(cudnnCreate, (Handle *))                                                                       \
@@ -53,6 +57,16 @@ enum Algorithm { ALGO_IMPLICIT_PRECOMP_GEMM = 1, ALGO_COUNT = 8 };
   X(cudnnConvolutionBiasActivationForward,                                                         \
     (Handle, const void *, Tensor, const void *, Filter, const void *, Description, Algorithm,     \
      void *, size_t, const void *, Tensor, const void *, Tensor, const void *, Activation, Tensor, \
-     void *))
+     void *))                                                                                      \
+  X(cudnnGetConvolutionBackwardDataWorkspaceSize,                                                  \
+    (Handle, Filter, Tensor, Description, Tensor, DataAlgorithm, size_t *))                        \
+  X(cudnnConvolutionBackwardData,                                                                  \
+    (Handle, const void *, Filter, const void *, Tensor, const void *, Description, DataAlgorithm, \
+     void *, size_t, const void *, Tensor, void *))                                                \
+  X(cudnnGetConvolutionBackwardFilterWorkspaceSize,                                                \
+    (Handle, Tensor, Tensor, Description, Filter, FilterAlgorithm, size_t *))                      \
+  X(cudnnConvolutionBackwardFilter,                                                                \
+    (Handle, const void *, Tensor, const void *, Tensor, const void *, Description,                \
+     FilterAlgorithm, void *, size_t, const void *, Filter, void *))
 
 } // namespace nncc::cuda::dnn

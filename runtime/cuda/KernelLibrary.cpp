@@ -31,8 +31,9 @@ static void unpackFilter(const Convolution<int64_t> &shape, size_t size, const s
       for (int64_t tap = 0; tap < taps; ++tap)
         for (int64_t channel = 0; channel < groupChannels; ++channel, filter += size)
           std::memcpy(filter,
-                      packed + size * static_cast<size_t>(group * shape.wGroup + tap * shape.wTap +
-                                                          channel * shape.wChannel + output),
+                      packed + size * static_cast<size_t>(
+                                        shape.wOffset + group * shape.wGroup + output * shape.wOutput +
+                                        tap * shape.wTap + channel * shape.wChannel),
                       size);
 }
 
@@ -50,8 +51,9 @@ Result<CUdeviceptr> FilterStore::find(const BoundCall &call, CUstream stream) {
   int64_t size = sizeBytesOf(call.dtype), taps = shape.kernelHeight * shape.kernelWidth,
           groupChannels = shape.channels / shape.groups,
           groupOutputs = shape.outputs / shape.groups;
-  int64_t packedElements = (shape.groups - 1) * shape.wGroup + (taps - 1) * shape.wTap +
-                           (groupChannels - 1) * shape.wChannel + groupOutputs;
+  int64_t packedElements = shape.wOffset + (shape.groups - 1) * shape.wGroup +
+                           (groupOutputs - 1) * shape.wOutput + (taps - 1) * shape.wTap +
+                           (groupChannels - 1) * shape.wChannel + 1;
   std::vector<std::byte> packed(static_cast<size_t>(packedElements * size));
   std::vector<std::byte> filter(static_cast<size_t>(shape.outputs * taps * groupChannels * size));
   auto block = DeviceBlock::allocate(device, static_cast<int64_t>(filter.size()),

@@ -44,8 +44,8 @@ class FilterStore {
 public:
   explicit FilterStore(std::shared_ptr<const Device> device) : device(std::move(device)) {}
 
-  /// [output][kernel position][channel of the group] of the call's weight; an address on the
-  /// device. Waits for the stream.
+  /// [output][kernel position][channel of the group] of the weight of a call for a convolution's
+  /// output; an address on the device. Waits for the stream.
   Result<CUdeviceptr> find(const BoundCall &call, CUstream stream);
 
 private:
@@ -71,6 +71,13 @@ const char *nameOf(LibraryKind kind);
 template <class Number> LibraryKind libraryOf(const LibraryCallOf<Number> &call) {
   return std::holds_alternative<Convolution<Number>>(call.operation) ? LibraryKind::Cudnn
                                                                      : LibraryKind::CublasLt;
+}
+
+/// How the names of the algorithms of a call's library begin, where a kernel has several calls.
+template <class Number> std::string algorithmPrefixOf(const LibraryCallOf<Number> &call) {
+  return call.pass == ConvolutionPass::DataGradient     ? "data "
+         : call.pass == ConvolutionPass::WeightGradient ? "weight "
+                                                        : "";
 }
 
 class KernelLibrary {

@@ -6,7 +6,8 @@
 
 namespace nncc::rt::cuda {
 
-/// What every address of the runtime's is a multiple of, but for offsets.
+/// What every address of the runtime's is a multiple of, but for offsets; a parameter that is trained
+/// lies anywhere in a state.
 static constexpr int64_t kBaseAlignmentBytes = 16;
 
 /// The call for the dims at hand; nothing where a number overflows.
@@ -25,8 +26,8 @@ std::optional<BoundCall> StepLibraries::bind(const LibraryCall &call, const Boun
     if (argument < 0)
       return;
     const BoundArg &arg = bound.args[bound.steps[index].firstArg + static_cast<size_t>(argument)];
-    int64_t offset =
-        arg.offsetBytes | offsetElements * sizeBytesOf(call.dtype) | kBaseAlignmentBytes;
+    int64_t offset = (static_cast<int64_t>(bases[arg.buffer]) + arg.offsetBytes) |
+                     offsetElements * sizeBytesOf(call.dtype) | kBaseAlignmentBytes;
     result.alignmentBytes = std::min(result.alignmentBytes, offset & -offset);
   };
   const auto *product = std::get_if<MatrixProduct<int64_t>>(&result.operation);
@@ -37,8 +38,8 @@ std::optional<BoundCall> StepLibraries::bind(const LibraryCall &call, const Boun
   align(static_cast<int32_t>(step.args.size()) - 1, product ? product->yOffset : 0);
   const BoundArg &weight = bound.args[bound.steps[index].firstArg + static_cast<size_t>(call.w)];
   BufferKind kind = program->buffers[weight.buffer].kind;
-  if (kind == BufferKind::Constant || kind == BufferKind::Parameter)
-    result.weight = weights[weight.buffer] + static_cast<CUdeviceptr>(weight.offsetBytes);
+  if (weightsStay && (kind == BufferKind::Constant || kind == BufferKind::Parameter))
+    result.weight = bases[weight.buffer] + static_cast<CUdeviceptr>(weight.offsetBytes);
   return result;
 }
 
@@ -79,9 +80,16 @@ Result<void> StepLibraries::choose(const KernelChoices &choices, const BoundEntr
     const TunedKernel *choice = *found;
     if (!choice || choice->isTile())
       continue;
-    auto call = std::find_if(
-        kernel.alternatives.begin(), kernel.alternatives.end(),
-        [&](const LibraryCall &call) { return nameOf(libraryOf(call)) == choice->use; });
+    // Of several calls of one library the algorithm's name tells which.
+    auto call = kernel.alternatives.end();
+    for (auto other = kernel.alternatives.begin(); other != kernel.alternatives.end(); ++other) {
+      if (nameOf(libraryOf(*other)) != choice->use)
+        continue;
+      std::string prefix = algorithmPrefixOf(*other);
+      bool isNamed = !prefix.empty() && choice->algorithm.starts_with(prefix);
+      if (call == kernel.alternatives.end() || isNamed)
+        call = other;
+    }
     std::optional<BoundCall> boundCall;
     if (call != kernel.alternatives.end())
       boundCall = bind(*call, bound, step);

@@ -11,9 +11,11 @@ namespace nncc::rt::cuda {
 class StepLibraries {
 public:
   StepLibraries() = default;
-  /// `weights`: per buffer, where a parameter or constant lies. All of it outlives this.
-  StepLibraries(const Program &program, SessionPlace place, std::span<const CUdeviceptr> weights)
-      : program(&program), place(std::move(place)), weights(weights) {}
+  /// `bases`: per buffer, where a parameter, constant or state lies, else 0. `weightsStay`:
+  /// parameters and constants are the same in all runs. All of it outlives this.
+  StepLibraries(const Program &program, SessionPlace place, std::span<const CUdeviceptr> bases,
+                bool weightsStay)
+      : program(&program), place(std::move(place)), bases(bases), weightsStay(weightsStay) {}
 
   /// Puts the libraries that were chosen into the plan.
   Result<void> choose(const KernelChoices &choices, const BoundEntry &bound, LaunchPlan &plan);
@@ -31,7 +33,8 @@ private:
 
   const Program *program = nullptr;
   SessionPlace place;
-  std::span<const CUdeviceptr> weights;
+  std::span<const CUdeviceptr> bases;
+  bool weightsStay = true;
   struct Used {
     std::shared_ptr<const KernelLibrary> library;
     std::unique_ptr<LibrarySession> session;

@@ -20,8 +20,13 @@ PRECISIONS = [("bf16", "<V2"), ("f16", "<f2"), ("f32", "<f4"), ("f64", "<f8")]
 # Bytes of a case's tensors, weights included, above which the device does not examine accesses: that is about fifty times slower.
 CHECKED_BYTES = 256 * 1024
 counts = {"checked": 0, "plain": 0, "nncc": 0, "cublasLt": 0, "cudnn": 0}
-# The algorithms of the stand-ins that need a workspace.
-ALGORITHMS = {"cublasLt": "fa4e 1 0 0 0 0 0 0", "cudnn": "1"}
+
+
+def algorithmOf(kernel, library):
+    """Those of the stand-ins that need a workspace."""
+    if library == "cublasLt":
+        return "fa4e 1 0 0 0 0 0 0"
+    return "weight 1" if "weight_gradient" in kernel["kernel"] else "1"
 
 
 def withLibraries(tuning, choose, checked):
@@ -30,10 +35,10 @@ def withLibraries(tuning, choose, checked):
     device = tuning["devices"][0]
     device["name"] += " (checked)" if checked else ""
     for kernel in device["kernels"]:
-        libraries = sorted(set(kernel["microseconds"]) & set(ALGORITHMS))
+        libraries = sorted(set(kernel["microseconds"]) & {"cublasLt", "cudnn"})
         if libraries:
             kernel["use"] = choose(libraries)
-            kernel["algorithm"] = ALGORITHMS[kernel["use"]]
+            kernel["algorithm"] = algorithmOf(kernel, kernel["use"])
     return tuning
 
 

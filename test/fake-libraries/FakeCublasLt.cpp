@@ -17,7 +17,7 @@ struct OpaqueHandle {};
 struct OpaqueDescription {
   ComputeType compute;
   DataType scale;
-  int32_t transposesA = OP_N;
+  int32_t transposesA = OP_N, transposesB = OP_N;
   uint32_t epilogue = EPILOGUE_DEFAULT;
   const void *bias = nullptr;
 };
@@ -40,7 +40,7 @@ constexpr size_t kWorkspaceBytes = 4096;
 
 constexpr const char *kText = R"(
 extern "C" __global__ void product(const void *a, const void *b, const void *c, void *d, const void *bias, int type, int transposed,
-                                   int activation, long long m, long long n, long long k, long long count, long long lda, long long ldb,
+                                   int transposed_b, int activation, long long m, long long n, long long k, long long count, long long lda, long long ldb,
                                    long long ldc, long long ldd, long long stridea, long long strideb, long long stridec,
                                    long long strided, double alpha, double beta, double error, int *workspace) {
   long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -50,7 +50,7 @@ extern "C" __global__ void product(const void *a, const void *b, const void *c, 
   double sum = 0;
   for (long long l = 0; l < k; ++l)
     sum += load(a, entry * stridea + (transposed ? row * lda + l : l * lda + row), type) *
-           load(b, entry * strideb + column * ldb + l, type);
+           load(b, entry * strideb + (transposed_b ? l * ldb + column : column * ldb + l), type);
   double value = alpha * sum;
   if (beta != 0)
     value += beta * load(c, entry * stridec + column * ldc + row, type);
@@ -71,13 +71,15 @@ int elementOf(DataType type) {
 /// What the documentation asks of the matrices.
 bool isConsistent(Description operation, Layout a, Layout b, Layout c, Layout d) {
   uint64_t m = operation->transposesA ? a->columns : a->rows,
-           k = operation->transposesA ? a->rows : a->columns;
+           k = operation->transposesA ? a->rows : a->columns,
+           kOfB = operation->transposesB ? b->columns : b->rows,
+           n = operation->transposesB ? b->rows : b->columns;
   for (Layout each : {a, b, c, d})
     if (each->distance < static_cast<int64_t>(each->rows) || each->type != a->type ||
         each->count != a->count)
       return false;
-  return operation->scale == (a->type == R_64F ? R_64F : R_32F) && b->rows == k && d->rows == m &&
-         d->columns == b->columns && c->rows == m && c->columns == b->columns;
+  return operation->scale == (a->type == R_64F ? R_64F : R_32F) && kOfB == k && d->rows == m &&
+         d->columns == n && c->rows == m && c->columns == n;
 }
 
 } // namespace
@@ -123,6 +125,7 @@ NNCC_EXPORT Status cublasLtMatmulDescSetAttribute(Description description,
   NNCC_FAKE_ENTRY(cublasLtMatmulDescSetAttribute);
   switch (attribute) {
     NNCC_SET(description, DESC_TRANSA, transposesA);
+    NNCC_SET(description, DESC_TRANSB, transposesB);
     NNCC_SET(description, DESC_EPILOGUE, epilogue);
     NNCC_SET(description, DESC_BIAS_POINTER, bias);
   }
@@ -219,17 +222,18 @@ NNCC_EXPORT Status cublasLtMatmul(Handle handle, Description operation, const vo
   };
   const void *bias = operation->epilogue & EPILOGUE_BIAS ? operation->bias : nullptr;
   int type = elementOf(a->type), transposed = operation->transposesA == OP_T,
+      transposedB = operation->transposesB == OP_T,
       activation = operation->epilogue & EPILOGUE_RELU   ? 1
                    : operation->epilogue & EPILOGUE_GELU ? 2
                                                          : 0;
   int64_t m = static_cast<int64_t>(d->rows), n = static_cast<int64_t>(d->columns),
-          k = static_cast<int64_t>(b->rows), count = d->count;
+          k = static_cast<int64_t>(transposedB ? b->columns : b->rows), count = d->count;
   double scaleOfProduct = scalar(alpha), scaleOfC = scalar(beta),
          error = fakelibrary::isWrong() ? 1 : 0;
   int *marks = checked.workspaceBytes ? static_cast<int *>(workspace) : nullptr;
   void *arguments[] = {
       &A,           &B,           &C,         &D,         &bias,      &type,        &transposed,
-      &activation,  &m,           &n,         &k,         &count,     &a->distance, &b->distance,
+      &transposedB, &activation,  &m,           &n,         &k,         &count,     &a->distance, &b->distance,
       &c->distance, &d->distance, &a->stride, &b->stride, &c->stride, &d->stride,   &scaleOfProduct,
       &scaleOfC,    &error,       &marks};
   return fakelibrary::launch(kText, "product", m * n * count, arguments, stream) ? kSuccess

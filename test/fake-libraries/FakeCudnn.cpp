@@ -1,6 +1,6 @@
 // A stand-in for libcudnn.so: the functions that the runtime calls, as their documentation says, on
 // tensors of any strides and filters with channels innermost. It has algorithm 0, algorithm 1 with
-// a workspace, and no other.
+// a workspace, and no other; of the gradients 0 stands for those that add in an order of chance.
 
 #include "FakeLibrary.h"
 
@@ -90,29 +90,100 @@ bool isConsistent(Tensor x, Filter w, Description convolution, Tensor y) {
          x->type == y->type;
 }
 
+/// A thread for each element of the gradient: of the input, or of the filter.
+constexpr const char *kGradientText = R"(
+struct Tensor { int shape[4], strides[4]; };
+__device__ long long at(const Tensor &t, long long n, int c, int h, int w) {
+  return n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3];
+}
+extern "C" __global__ void gradient_of_data(const void *dy, const void *w, void *dx, Tensor in, Tensor out, int type, int channels,
+                                            int height, int width, int groups, int pad_h, int pad_w, int stride_h, int stride_w,
+                                            int dilation_h, int dilation_w, double alpha, double error, int *workspace) {
+  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  int c = i % in.shape[1], rest = i / in.shape[1], column = rest % in.shape[3], row = rest / in.shape[3] % in.shape[2],
+      n = rest / in.shape[3] / in.shape[2];
+  if (n >= in.shape[0])
+    return;
+  int outputs = out.shape[1] / groups, first = c / channels * outputs;
+  double sum = 0;
+  for (int r = 0; r < height; ++r)
+    for (int s = 0; s < width; ++s) {
+      int p = row + pad_h - r * dilation_h, q = column + pad_w - s * dilation_w;
+      if (p < 0 || p % stride_h || p / stride_h >= out.shape[2] || q < 0 || q % stride_w || q / stride_w >= out.shape[3])
+        continue;
+      for (int k = first; k < first + outputs; ++k)
+        sum += load(dy, at(out, n, k, p / stride_h, q / stride_w), type) *
+               load(w, (((long long)k * height + r) * width + s) * channels + c % channels, type);
+    }
+  if (workspace && i < 1024)
+    workspace[i] = 1;
+  store(dx, at(in, n, c, row, column), type, alpha * sum + error);
+}
+extern "C" __global__ void gradient_of_filter(const void *x, const void *dy, void *dw, Tensor in, Tensor out, int type, int channels,
+                                              int height, int width, int groups, int pad_h, int pad_w, int stride_h, int stride_w,
+                                              int dilation_h, int dilation_w, double alpha, double error, int *workspace) {
+  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  int c = i % channels, s = i / channels % width, r = i / channels / width % height, k = i / channels / width / height;
+  if (k >= out.shape[1])
+    return;
+  int channel = k / (out.shape[1] / groups) * channels + c;
+  double sum = 0;
+  for (int n = 0; n < out.shape[0]; ++n)
+    for (int p = 0; p < out.shape[2]; ++p)
+      for (int q = 0; q < out.shape[3]; ++q) {
+        int row = p * stride_h - pad_h + r * dilation_h, column = q * stride_w - pad_w + s * dilation_w;
+        if (row >= 0 && row < in.shape[2] && column >= 0 && column < in.shape[3])
+          sum += load(x, at(in, n, channel, row, column), type) * load(dy, at(out, n, k, p, q), type);
+      }
+  if (workspace && i < 1024)
+    workspace[i] = 1;
+  store(dw, i, type, alpha * sum + error);
+})";
+
+/// A tensor as the kernels know it.
+struct Shape {
+  explicit Shape(Tensor tensor) {
+    for (int i = 0; i < 4; ++i) {
+      shape[i] = tensor->shape[i];
+      strides[i] = tensor->strides[i];
+    }
+  }
+  int shape[4], strides[4];
+};
+
+double scalar(const void *value, DataType type) {
+  return type == DATA_DOUBLE ? *static_cast<const double *>(value)
+                             : double(*static_cast<const float *>(value));
+}
+
+int64_t elementsOf(Tensor tensor) {
+  return int64_t(tensor->shape[0]) * tensor->shape[1] * tensor->shape[2] * tensor->shape[3];
+}
+
+/// Whether there is an algorithm of this number and its workspace.
+Status checkAlgorithm(int algorithm, const void *workspace, size_t workspaceBytes) {
+  if (algorithm > 1)
+    return kNotSupported;
+  return algorithm == 1 && (workspaceBytes < kWorkspaceBytes || !workspace) ? kBadParameter : kSuccess;
+}
+
+Status workspaceFor(int algorithm, size_t *bytes) {
+  *bytes = algorithm == 1 ? kWorkspaceBytes : 0;
+  return algorithm > 1 ? kNotSupported : kSuccess;
+}
+
 Status convolve(Handle handle, const void *alpha, Tensor xShape, const void *x, Filter wShape,
                 const void *w, Description convolution, Algorithm algorithm, void *workspace,
                 size_t workspaceBytes, const void *alphaOfZ, const void *z, const void *bias,
                 int activation, Tensor yShape, void *y) {
   if (!isConsistent(xShape, wShape, convolution, yShape))
     return kBadParameter;
-  if (algorithm > 1)
-    return kNotSupported;
-  if (algorithm == 1 && (workspaceBytes < kWorkspaceBytes || !workspace))
-    return kBadParameter;
-  auto scalar = [&](const void *value) {
-    return xShape->type == DATA_DOUBLE ? *static_cast<const double *>(value)
-                                       : double(*static_cast<const float *>(value));
-  };
-  struct Shape {
-    int shape[4], strides[4];
-  } in, out;
-  for (int i = 0; i < 4; ++i) {
-    in.shape[i] = xShape->shape[i], in.strides[i] = xShape->strides[i];
-    out.shape[i] = yShape->shape[i], out.strides[i] = yShape->strides[i];
-  }
+  if (Status status = checkAlgorithm(algorithm, workspace, workspaceBytes))
+    return status;
+  Shape in(xShape), out(yShape);
   int type = elementOf(xShape->type);
-  double scale = scalar(alpha), scaleOfZ = scalar(alphaOfZ), error = fakelibrary::isWrong() ? 1 : 0;
+  double scale = scalar(alpha, xShape->type), scaleOfZ = scalar(alphaOfZ, xShape->type),
+         error = fakelibrary::isWrong() ? 1 : 0;
   int *marks = algorithm == 1 ? static_cast<int *>(workspace) : nullptr;
   OpaqueConvolution &c = *convolution;
   void *arguments[] = {&x,
@@ -138,8 +209,45 @@ Status convolve(Handle handle, const void *alpha, Tensor xShape, const void *x, 
                        &activation,
                        &error,
                        &marks};
-  int64_t elements = int64_t(out.shape[0]) * out.shape[1] * out.shape[2] * out.shape[3];
-  return fakelibrary::launch(kText, "convolve", elements, arguments, handle->stream)
+  return fakelibrary::launch(kText, "convolve", elementsOf(yShape), arguments, handle->stream)
+             ? kSuccess
+             : kExecutionFailed;
+}
+
+/// By the kernel of that name, which reads `left` and `right`.
+Status differentiate(const char *kernel, Handle handle, const void *alpha, const void *left,
+                     const void *right, void *result, Tensor xShape, Filter wShape, Tensor yShape,
+                     Description convolution, int algorithm, void *workspace,
+                     size_t workspaceBytes, const void *beta, int64_t elements) {
+  if (!isConsistent(xShape, wShape, convolution, yShape) || scalar(beta, xShape->type) != 0)
+    return kBadParameter;
+  if (Status status = checkAlgorithm(algorithm, workspace, workspaceBytes))
+    return status;
+  Shape in(xShape), out(yShape);
+  int type = elementOf(xShape->type);
+  double scale = scalar(alpha, xShape->type), error = fakelibrary::isWrong() ? 1 : 0;
+  int *marks = algorithm == 1 ? static_cast<int *>(workspace) : nullptr;
+  OpaqueConvolution &c = *convolution;
+  void *arguments[] = {&left,
+                       &right,
+                       &result,
+                       &in,
+                       &out,
+                       &type,
+                       &wShape->channels,
+                       &wShape->height,
+                       &wShape->width,
+                       &c.groups,
+                       &c.pads[0],
+                       &c.pads[1],
+                       &c.strides[0],
+                       &c.strides[1],
+                       &c.dilations[0],
+                       &c.dilations[1],
+                       &scale,
+                       &error,
+                       &marks};
+  return fakelibrary::launch(kGradientText, kernel, elements, arguments, handle->stream)
              ? kSuccess
              : kExecutionFailed;
 }
@@ -223,10 +331,43 @@ NNCC_EXPORT Status cudnnGetConvolutionForwardWorkspaceSize(Handle, Tensor x, Fil
                                                            Description convolution, Tensor y,
                                                            Algorithm algorithm, size_t *bytes) {
   NNCC_FAKE_ENTRY(cudnnGetConvolutionForwardWorkspaceSize);
-  if (!isConsistent(x, w, convolution, y))
-    return kBadParameter;
-  *bytes = algorithm == 1 ? kWorkspaceBytes : 0;
-  return algorithm > 1 ? kNotSupported : kSuccess;
+  return isConsistent(x, w, convolution, y) ? workspaceFor(algorithm, bytes) : kBadParameter;
+}
+NNCC_EXPORT Status cudnnGetConvolutionBackwardDataWorkspaceSize(Handle, Filter w, Tensor y,
+                                                                Description convolution, Tensor x,
+                                                                DataAlgorithm algorithm,
+                                                                size_t *bytes) {
+  NNCC_FAKE_ENTRY(cudnnGetConvolutionBackwardDataWorkspaceSize);
+  return isConsistent(x, w, convolution, y) ? workspaceFor(algorithm, bytes) : kBadParameter;
+}
+NNCC_EXPORT Status cudnnConvolutionBackwardData(Handle handle, const void *alpha, Filter wShape,
+                                                const void *w, Tensor dyShape, const void *dy,
+                                                Description convolution, DataAlgorithm algorithm,
+                                                void *workspace, size_t workspaceBytes,
+                                                const void *beta, Tensor dxShape, void *dx) {
+  NNCC_FAKE_ENTRY(cudnnConvolutionBackwardData);
+  return differentiate("gradient_of_data", handle, alpha, dy, w, dx, dxShape, wShape, dyShape,
+                       convolution, algorithm, workspace, workspaceBytes, beta,
+                       elementsOf(dxShape));
+}
+NNCC_EXPORT Status cudnnGetConvolutionBackwardFilterWorkspaceSize(Handle, Tensor x, Tensor y,
+                                                                  Description convolution, Filter w,
+                                                                  FilterAlgorithm algorithm,
+                                                                  size_t *bytes) {
+  NNCC_FAKE_ENTRY(cudnnGetConvolutionBackwardFilterWorkspaceSize);
+  return isConsistent(x, w, convolution, y) ? workspaceFor(algorithm, bytes) : kBadParameter;
+}
+NNCC_EXPORT Status cudnnConvolutionBackwardFilter(Handle handle, const void *alpha, Tensor xShape,
+                                                  const void *x, Tensor dyShape, const void *dy,
+                                                  Description convolution,
+                                                  FilterAlgorithm algorithm, void *workspace,
+                                                  size_t workspaceBytes, const void *beta,
+                                                  Filter dwShape, void *dw) {
+  NNCC_FAKE_ENTRY(cudnnConvolutionBackwardFilter);
+  return differentiate("gradient_of_filter", handle, alpha, x, dy, dw, xShape, dwShape, dyShape,
+                       convolution, algorithm, workspace, workspaceBytes, beta,
+                       int64_t(dwShape->outputs) * dwShape->height * dwShape->width *
+                           dwShape->channels);
 }
 NNCC_EXPORT Status cudnnConvolutionForward(Handle handle, const void *alpha, Tensor xShape,
                                            const void *x, Filter wShape, const void *w,

@@ -78,7 +78,7 @@ Program programWithAlternatives() {
   LibraryCall product = convertCall<SizeExpr>(blank, number);
   std::get<MatrixProduct<SizeExpr>>(product.operation).rows = SizeExpr::dim(0);
   product.dtype = DType::BF16;
-  product.mayRoundToTf32 = product.transposed = true;
+  product.mayRoundToTf32 = product.transposed = product.transposedX = true;
   product.x = 0;
   product.w = 1;
   product.activation = LibraryActivation::GeluTanh;
@@ -88,7 +88,14 @@ Program programWithAlternatives() {
   convolution.w = 0;
   convolution.bias = convolution.residual = 1;
   convolution.activation = LibraryActivation::Relu;
-  program.kernels[0].alternatives = {product, convolution};
+  LibraryCall gradients[] = {convertCall<SizeExpr>(blank, number), convertCall<SizeExpr>(blank, number)};
+  gradients[0].pass = ConvolutionPass::DataGradient;
+  gradients[1].pass = ConvolutionPass::WeightGradient;
+  for (LibraryCall &gradient : gradients) {
+    gradient.x = 0;
+    gradient.w = 1;
+  }
+  program.kernels[0].alternatives = {product, convolution, gradients[0], gradients[1]};
   return program;
 }
 
@@ -98,8 +105,8 @@ TEST(ProgramJson, KeepsEveryFieldOfAlternatives) {
   Result<Program> after = readProgramJson(text);
   ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ(writeProgramJson(*after), text);
-  ASSERT_EQ(after->kernels[0].alternatives.size(), 2u);
-  for (size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(after->kernels[0].alternatives.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
     const LibraryCall &was = before.kernels[0].alternatives[i], &is = after->kernels[0].alternatives[i];
     std::vector<SizeExpr> numbers[2];
     for (auto [call, list] : {std::pair(&was, &numbers[0]), {&is, &numbers[1]}})
@@ -109,9 +116,9 @@ TEST(ProgramJson, KeepsEveryFieldOfAlternatives) {
       });
     EXPECT_EQ(numbers[0], numbers[1]);
     EXPECT_GT(numbers[0].size(), 12u);
-    EXPECT_EQ(is.operation.index(), i);
-    EXPECT_EQ(std::tuple(is.dtype, is.mayRoundToTf32, is.transposed, is.replacesParts, is.activation),
-              std::tuple(was.dtype, was.mayRoundToTf32, was.transposed, was.replacesParts, was.activation));
+    EXPECT_EQ(is.operation.index(), i ? 1u : 0u);
+    EXPECT_EQ(std::tuple(is.dtype, is.mayRoundToTf32, is.transposed, is.transposedX, is.pass, is.replacesParts, is.activation),
+              std::tuple(was.dtype, was.mayRoundToTf32, was.transposed, was.transposedX, was.pass, was.replacesParts, was.activation));
     EXPECT_EQ(std::tuple(is.x, is.w, is.bias, is.residual), std::tuple(was.x, was.w, was.bias, was.residual));
   }
 }
@@ -119,7 +126,7 @@ TEST(ProgramJson, KeepsEveryFieldOfAlternatives) {
 TEST(ProgramJson, RefusesAlternativesThatCannotBe) {
   std::string text = writeProgramJson(programWithAlternatives());
   expectRefused(replaced(text, "\"computes\":\"matmul\"", "\"computes\":\"fft\""),
-                "kernels[0].alternatives[0]: expected \"matmul\" or \"conv2d\", found \"fft\"");
+                "kernels[0].alternatives[0]: expected \"matmul\", \"conv2d\" or one of its gradients, found \"fft\"");
   expectRefused(replaced(text, "\"rows\":\"N\"", "\"rows\":\"M\""), "alternatives[0].rows");
   expectRefused(replaced(text, "\"matmul\",\"dtype\":\"bf16\"", "\"matmul\",\"dtype\":\"i32\""), "alternative: no library takes i32");
   expectRefused(replaced(text, "\"gelu_tanh\"", "\"gelu\""), "unknown activation \"gelu\"");

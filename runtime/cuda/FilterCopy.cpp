@@ -1,0 +1,133 @@
+// The kernel that turns filters and its launches; see FilterCopy.h.
+
+#include "runtime/cuda/FilterCopy.h"
+
+namespace nncc::rt::cuda {
+namespace {
+
+constexpr const char *kSymbol = "copy_filter";
+
+/// A block copies 32 x 32 of the outputs and channels of one group and tap. Through shared memory, since neighbours in the source
+/// may be apart in the target: threads of a warp stand side by side along what is innermost, first there, then here.
+constexpr const char *kText = R"(
+struct Strides { long long offset, group, output, tap, channel; };
+
+extern "C" __global__ void copy_filter(const Element *from, Element *to, int outputs, int taps, int channels, Strides source,
+                                       Strides target, bool reads_outputs, bool writes_outputs) {
+  constexpr int kTile = 32, kRows = 8;
+  __shared__ Element tile[kTile][kTile + 1];
+  const int first_output = blockIdx.x * kTile, first_channel = blockIdx.y * kTile;
+  const int group = blockIdx.z / taps, tap = blockIdx.z % taps;
+  const int lane = threadIdx.x % kTile;
+  from += source.offset + group * source.group + tap * source.tap;
+  to += target.offset + group * target.group + tap * target.tap;
+  for (int row = threadIdx.x / kTile; row < kTile; row += kRows) {
+    const int o = reads_outputs ? lane : row, c = reads_outputs ? row : lane;
+    if (first_output + o < outputs && first_channel + c < channels)
+      tile[o][c] = from[(first_output + o) * source.output + (first_channel + c) * source.channel];
+  }
+  __syncthreads();
+  for (int row = threadIdx.x / kTile; row < kTile; row += kRows) {
+    const int o = writes_outputs ? lane : row, c = writes_outputs ? row : lane;
+    if (first_output + o < outputs && first_channel + c < channels)
+      to[(first_output + o) * target.output + (first_channel + c) * target.channel] = tile[o][c];
+  }
+}
+)";
+
+constexpr unsigned kThreads = 256;
+constexpr int64_t kTile = 32, kMostAcross = 65535;
+
+const char *headerOf(DType dtype) {
+  switch (sizeBytesOf(dtype)) {
+  case 2:
+    return "using Element = unsigned short;\n";
+  case 8:
+    return "using Element = unsigned long long;\n";
+  default:
+    return "using Element = unsigned int;\n";
+  }
+}
+
+} // namespace
+
+FilterStrides FilterStrides::ofCall(const LibraryCallOf<int64_t> &call) {
+  const auto &shape = std::get<Convolution<int64_t>>(call.operation);
+  FilterStrides strides{shape.wOffset, shape.wGroup, shape.wOutput, shape.wTap, shape.wChannel};
+  if (call.pass == ConvolutionPass::DataGradient) {
+    strides.offset += (shape.kernelHeight * shape.kernelWidth - 1) * shape.wTap;
+    strides.tap = -shape.wTap;
+  }
+  return strides;
+}
+
+FilterStrides FilterStrides::channelsInnermost(const Convolution<int64_t> &shape) {
+  int64_t channels = shape.channels / shape.groups,
+          output = shape.kernelHeight * shape.kernelWidth * channels;
+  return {0, shape.outputs / shape.groups * output, output, channels, 1};
+}
+
+bool FilterStrides::areChannelsInnermost(const Convolution<int64_t> &shape) const {
+  FilterStrides dense = channelsInnermost(shape);
+  int64_t taps = shape.kernelHeight * shape.kernelWidth;
+  return (shape.groups == 1 || group == dense.group) &&
+         (shape.outputs == shape.groups || output == dense.output) &&
+         (taps == 1 || tap == dense.tap) &&
+         (shape.channels == shape.groups || channel == dense.channel);
+}
+
+Result<FilterCopier> FilterCopier::create(std::shared_ptr<const Device> device, DType dtype) {
+  // A program of its own, with one kernel.
+  Program program;
+  program.modelName = "filters of libraries";
+  program.kernels.push_back({kSymbol, kSymbol, "", 0});
+  ModelCudaKernel kernel{kSymbol, kText, nullptr};
+  ModelCuda model{};
+  model.header = headerOf(dtype);
+  model.kernelCount = 1;
+  model.kernels = &kernel;
+  auto table = KernelTable::load(device, program, model, {true}, 1, LogSink());
+  if (!table)
+    return table.error();
+  FilterCopier copier;
+  copier.device = std::move(device);
+  copier.kernels = std::move(*table);
+  return copier;
+}
+
+Result<void> FilterCopier::launch(const Convolution<int64_t> &shape, CUdeviceptr from, const FilterStrides &fromStrides,
+                                  CUdeviceptr to, const FilterStrides &toStrides, CUstream stream) const {
+  struct Strides { // as the kernel has them
+    long long offset, group, output, tap, channel;
+  };
+  auto convert = [](const FilterStrides &strides) {
+    return Strides{strides.offset, strides.group, strides.output, strides.tap, strides.channel};
+  };
+  Strides source = convert(fromStrides), target = convert(toStrides);
+  int64_t groups = shape.groups, outputs = shape.outputs / groups, channels = shape.channels / groups,
+          taps = shape.kernelHeight * shape.kernelWidth;
+  // Depthwise: the groups are what a tile has many of.
+  if (outputs == 1 && channels == 1) {
+    outputs = std::exchange(groups, 1);
+    source.output = source.group;
+    target.output = target.group;
+  }
+  int64_t across = (channels + kTile - 1) / kTile, deep = groups * taps;
+  if (across > kMostAcross || deep > kMostAcross || outputs > INT32_MAX)
+    return userError("the filter is too large to be brought into another layout");
+  auto isAlongOutputs = [&](const Strides &strides) {
+    return channels == 1 || (outputs > 1 && strides.output < strides.channel);
+  };
+  bool readsOutputs = isAlongOutputs(source), writesOutputs = isAlongOutputs(target);
+  int numbers[] = {static_cast<int>(outputs), static_cast<int>(taps), static_cast<int>(channels)};
+  void *arguments[] = {&from, &to, &numbers[0], &numbers[1], &numbers[2], &source, &target,
+                       &readsOutputs, &writesOutputs};
+  if (CUresult code = device->driver().cuLaunchKernel(
+          kernels.function(0), static_cast<unsigned>((outputs + kTile - 1) / kTile),
+          static_cast<unsigned>(across), static_cast<unsigned>(deep), kThreads, 1, 1, 0, stream,
+          arguments, nullptr))
+    return device->failure(code, "cuLaunchKernel", "cannot bring a filter into another layout");
+  return {};
+}
+
+} // namespace nncc::rt::cuda
