@@ -237,19 +237,24 @@ nncc_status run(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
   });
 }
 
+Result<void> tuneEntry(nncc_instance &self, const EntryPoint &entry, const DLTensor *inputs,
+                       size_t inputCount, const DLTensor *outputs, size_t outputCount,
+                       const char *path) {
+  if (!path || !*path)
+    return userError("expected the path of a tuning file");
+  Result<RunRequest> request = readRequest(self, entry, inputs, inputCount, nullptr);
+  if (!request)
+    return request.error();
+  Result<std::vector<TensorView>> out = viewAll(self, outputs, outputCount, entry.outputs, "output");
+  if (!out)
+    return out.error();
+  return self.instance->tune(entry, request->with(*out), path);
+}
+
 nncc_status tune(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
                  const DLTensor *outputs, size_t outputCount, const char *path) {
-  return guardedCall(self, [&]() -> Result<void> {
-    if (!path || !*path)
-      return userError("expected the path of a tuning file");
-    Result<RunRequest> request = readRequest(*self, *self->infer, inputs, inputCount, nullptr);
-    if (!request)
-      return request.error();
-    Result<std::vector<TensorView>> out =
-        viewAll(*self, outputs, outputCount, self->infer->outputs, "output");
-    if (!out)
-      return out.error();
-    return self->instance->tune(*self->infer, request->with(*out), path);
+  return guardedCall(self, [&] {
+    return tuneEntry(*self, *self->infer, inputs, inputCount, outputs, outputCount, path);
   });
 }
 
@@ -273,6 +278,18 @@ nncc_status evaluate(nncc_instance *self, const DLTensor *inputs, size_t inputCo
     if (!self->instance->trains())
       return notForTraining();
     return runEntry(*self, *self->evaluate, inputs, inputCount, outputs, outputCount, given);
+  });
+}
+
+nncc_status tuneTraining(nncc_instance *self, const DLTensor *inputs, size_t inputCount,
+                         const DLTensor *outputs, size_t outputCount, const char *path) {
+  return guardedCall(self, [&]() -> Result<void> {
+    if (!self->instance->trains())
+      return notForTraining();
+    Result<void> done =
+        tuneEntry(*self, *self->trainStep, inputs, inputCount, outputs, outputCount, path);
+    return done ? tuneEntry(*self, *self->evaluate, inputs, inputCount, outputs, outputCount, path)
+                : done;
   });
 }
 
@@ -413,5 +430,6 @@ nncc_api nncc::rt::makeApi(const ModelDescriptor &descriptor) {
   api.save_state = &saveState;
   api.load_state = &loadState;
   api.set_finite_check = &setFiniteCheck;
+  api.tune_training = &tuneTraining;
   return api;
 }

@@ -34,7 +34,8 @@ public:
   };
   virtual Result<void> run(const EntryPoint &entry, const RunArguments &arguments) = 0;
   /// A run that measures what libraries offer for its kernels and writes the choices to the tuning
-  /// file `path`. A user error where there is nothing to choose.
+  /// file `path`. Parameters and states are what they were. A user error where there is nothing to
+  /// choose.
   virtual Result<void> tune(const EntryPoint &, const RunArguments &,
                             const std::string & /*path*/) {
     return userError("only a model on a CUDA device can be tuned; use --device=cuda");

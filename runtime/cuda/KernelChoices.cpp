@@ -6,11 +6,12 @@
 #include "runtime/cuda/LaunchPlan.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nncc::rt::cuda {
 
 static constexpr const char *kAdvice =
-    ". Tune for it (nncc-run --device=cuda --tune), or do not require the file";
+    ". Tune for it (nncc-run or nncc-train, --device=cuda --tune), or do not require the file";
 
 Result<TunedDevice> describeForTuning(const Device &device) {
   auto name = device.name();
@@ -37,15 +38,18 @@ const TileVariant *KernelChoices::findTile(const Kernel &kernel, const TunedKern
   return found == kernel.tiles.end() ? nullptr : &*found;
 }
 
-/// The kernels of runs that have an alternative.
-static std::vector<uint32_t> kernelsWithAlternatives(const Program &program) {
-  std::vector<uint32_t> kernels;
-  for (const EntryPoint &entry : program.entryPoints)
+/// The kernels of runs that have an alternative, by entry point.
+static std::vector<std::vector<uint32_t>> kernelsWithAlternatives(const Program &program) {
+  std::vector<std::vector<uint32_t>> entries;
+  for (const EntryPoint &entry : program.entryPoints) {
+    std::vector<uint32_t> kernels;
     for (const Step &step : entry.steps)
-      if (entry.name != "prepare" && program.kernels[step.kernel].isTunable() &&
-          std::find(kernels.begin(), kernels.end(), step.kernel) == kernels.end())
+      if (entry.name != "prepare" && program.kernels[step.kernel].isTunable())
         kernels.push_back(step.kernel);
-  return kernels;
+    if (!kernels.empty())
+      entries.push_back(std::move(kernels));
+  }
+  return entries;
 }
 
 /// Takes the file's choices. An error says why it does not fit, and leaves none.
@@ -63,25 +67,36 @@ Result<void> KernelChoices::fit(const Device &device, const Program &program,
                             described->name + " (" + described->architecture + "); it is for " +
                             (known.empty() ? "none" : known) + kAdvice);
   }
-  std::vector<uint32_t> wanted = kernelsWithAlternatives(program);
+  std::vector<std::vector<uint32_t>> wanted = kernelsWithAlternatives(program);
+  std::set<uint32_t> known;
   std::vector<TunedKernel> taken;
-  for (uint32_t kernel : wanted) {
-    size_t before = taken.size();
-    for (const TunedKernel &choice : tuned->kernels)
-      if (choice.identity == identities[kernel])
+  for (const std::vector<uint32_t> &entry : wanted)
+    for (uint32_t kernel : entry) {
+      if (known.contains(kernel))
+        continue;
+      for (const TunedKernel &choice : tuned->kernels) {
+        if (choice.identity != identities[kernel])
+          continue;
+        known.insert(kernel);
         taken.push_back(choice);
-    if (taken.size() == before && isRequired)
-      return userError("the tuning file " + path + " does not know " +
-                       describeKernel(program.kernels[kernel]) +
-                       "; the model was changed, or compiled by another nncc" + kAdvice);
-    for (size_t i = before; i < taken.size(); ++i)
-      if (taken[i].isTile() && !findTile(program.kernels[kernel], taken[i]))
-        return userError("the tuning file " + path + " asks for the tile " + taken[i].algorithm +
-                         " for " + describeKernel(program.kernels[kernel]) +
-                         ", which the model does not bring along; compile it with nncc --tiles=4 "
-                         "or more" +
-                         kAdvice);
-  }
+        if (choice.isTile() && !findTile(program.kernels[kernel], choice))
+          return userError("the tuning file " + path + " asks for the tile " + choice.algorithm +
+                           " for " + describeKernel(program.kernels[kernel]) +
+                           ", which the model does not bring along; compile it with nncc --tiles=4 "
+                           "or more" +
+                           kAdvice);
+      }
+    }
+  // A file may know what infers and not what trains, or the other way; then it is a run that fails.
+  auto isKnown = [&](uint32_t kernel) { return known.contains(kernel); };
+  auto isKnownEntry = [&](const std::vector<uint32_t> &entry) {
+    return std::all_of(entry.begin(), entry.end(), isKnown);
+  };
+  if (isRequired && !wanted.empty() && std::none_of(wanted.begin(), wanted.end(), isKnownEntry))
+    return userError("the tuning file " + path + " does not know " +
+                     describeKernel(program.kernels[*std::find_if_not(
+                         wanted[0].begin(), wanted[0].end(), isKnown)]) +
+                     "; the model was changed, or compiled by another nncc" + kAdvice);
   for (LibraryKind kind : kLibraryKinds) {
     auto user = std::find_if(taken.begin(), taken.end(),
                              [&](const TunedKernel &kernel) { return kernel.use == nameOf(kind); });

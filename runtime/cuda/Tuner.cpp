@@ -130,21 +130,18 @@ Result<double> Tuner::time(const LaunchPlan &plan, const LaunchTarget &target, s
 
 Result<std::vector<std::byte>> Tuner::resultOf(const LaunchPlan &plan, const LaunchTarget &target,
                                                size_t step, const Attempt &attempt,
-                                               bool replacesParts) {
+                                               bool replacesParts, size_t begin, size_t end) {
   const Driver &driver = device->driver();
-  const BoundArg &arg =
-      bound.args[bound.steps[step].firstArg + bound.entry->steps[step].args.size() - 1];
-  auto size = static_cast<size_t>(bound.memory.sizesBytes[arg.buffer] - arg.offsetBytes);
-  // What the step leaves as it is has to be the same for all.
-  if (CUresult code = driver.cuMemcpyDtoDAsync_v2(
-          scratch.address(), target.bases[arg.buffer] + static_cast<CUdeviceptr>(arg.offsetBytes),
-          size, target.stream))
-    return device->failure(code, "cuMemcpyDtoDAsync", "cannot copy a result while tuning");
+  if (CUresult code = driver.cuMemsetD8Async(
+          scratch.address() + begin, std::to_integer<unsigned char>(kUnwritten), end - begin,
+          target.stream))
+    return device->failure(code, "cuMemsetD8Async", "cannot clear a result while tuning");
   if (auto launched = launch(plan, target, step, attempt, scratch.address(), replacesParts);
       !launched)
     return launched.error();
-  std::vector<std::byte> bytes(size);
-  CUresult code = driver.cuMemcpyDtoHAsync_v2(bytes.data(), scratch.address(), size, target.stream);
+  std::vector<std::byte> bytes(end - begin);
+  CUresult code = driver.cuMemcpyDtoHAsync_v2(bytes.data(), scratch.address() + begin, bytes.size(),
+                                              target.stream);
   auto done =
       synchronize(target.stream); // also after a failure: what was begun writes into `bytes`
   if (code)
@@ -211,8 +208,8 @@ Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &give
     candidates.push_back(std::move(candidate));
   const BoundArg &result =
       bound.args[bound.steps[step].firstArg + bound.entry->steps[step].args.size() - 1];
-  if (auto made = makeRoom(candidates, bound.memory.sizesBytes[result.buffer] - result.offsetBytes);
-      !made)
+  int64_t resultBytes = bound.memory.sizesBytes[result.buffer] - result.offsetBytes;
+  if (auto made = makeRoom(candidates, resultBytes); !made)
     return made.error();
   LaunchTarget target = given;
   target.workspace = workspace.address();
@@ -221,11 +218,22 @@ Result<TunedKernel> Tuner::tune(const LaunchPlan &plan, const LaunchTarget &give
   std::vector<Attempt> attempts(1);
   for (const StepCandidate &candidate : candidates)
     attempts.push_back({&candidate, {}, ""});
-  auto expected = resultOf(plan, target, step, attempts[0], replacesParts);
+  auto expected = resultOf(plan, target, step, attempts[0], replacesParts, 0,
+                           static_cast<size_t>(resultBytes));
   if (!expected)
     return expected.error();
+  // A step of training writes a small part of what holds all gradients; nothing else is compared.
+  auto isWritten = [](std::byte value) { return value != kUnwritten; };
+  auto writtenBegin = std::find_if(expected->begin(), expected->end(), isWritten);
+  auto writtenEnd =
+      std::find_if(expected->rbegin(), std::make_reverse_iterator(writtenBegin), isWritten).base();
+  auto size = static_cast<size_t>(sizeBytesOf(program.buffers[result.buffer].dtype));
+  size_t first = static_cast<size_t>(writtenBegin - expected->begin()) / size * size;
+  size_t last = (static_cast<size_t>(writtenEnd - expected->begin()) + size - 1) / size * size;
+  *expected = {expected->begin() + static_cast<ptrdiff_t>(first),
+               expected->begin() + static_cast<ptrdiff_t>(last)};
   for (size_t i = 1; i < attempts.size(); ++i) {
-    auto found = resultOf(plan, target, step, attempts[i], replacesParts);
+    auto found = resultOf(plan, target, step, attempts[i], replacesParts, first, last);
     attempts[i].problem = found ? disagreement(program.buffers[result.buffer].dtype,
                                                candidates[i - 1].mayRoundToTf32, *expected, *found)
                                 : found.error().message;

@@ -32,10 +32,13 @@ private:
                       const Attempt &attempt, CUdeviceptr result, bool replacesParts) const;
   Result<double> time(const LaunchPlan &plan, const LaunchTarget &target, size_t step,
                       const Attempt &attempt, CUdeviceptr result, bool replacesParts);
-  /// What the attempt makes of the memory that begins with the step's result.
+  /// What the attempt makes of bytes `begin` to `end` of the memory that begins with the step's
+  /// result, if that was full of kUnwritten before.
   Result<std::vector<std::byte>> resultOf(const LaunchPlan &plan, const LaunchTarget &target,
-                                          size_t step, const Attempt &attempt, bool replacesParts);
+                                          size_t step, const Attempt &attempt, bool replacesParts,
+                                          size_t begin, size_t end);
   Result<void> synchronize(CUstream stream) const;
+  static constexpr std::byte kUnwritten{0xff}; ///< of no number that a kernel writes
 
   const Program &program;
   const BoundEntry &bound;

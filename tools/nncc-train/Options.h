@@ -21,6 +21,7 @@ struct TrainOptions {
   bool shuffle = true, dropLast = false;
   int dataThreads = 1;
   std::optional<int64_t> maxSteps; ///< of the whole training
+  std::string tune;                ///< a tuning file to write instead of training
 
   std::string checkpoint; ///< empty: none is kept
   bool overwrite = false;

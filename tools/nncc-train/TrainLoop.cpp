@@ -144,6 +144,8 @@ Result<TrainEnd> TrainLoop::run() {
   std::string held = validation ? fmt::format(", validation on {}", validation->sampleCount()) : "";
   journal->say(fmt::format("{}: {} samples of {}{}, batches of {}, {} epoch{} of {} steps, on {}", info.name, training->sampleCount(),
                            training->source().origin(), held, batchSize, epochs, epochs == 1 ? "" : "s", batchesPerEpoch, info.target));
+  if (!options.tune.empty())
+    return tune();
   if (steps)
     journal->say(fmt::format("going on with step {} (epoch {}, batch {})", steps + 1, position.epoch + 1, position.batch + 1));
   if (auto noted = noteSafe(); !noted)
@@ -158,6 +160,23 @@ Result<TrainEnd> TrainLoop::run() {
     if (auto written = exportParameters(); !written)
       return written.error();
   return ended;
+}
+
+/// With the batch that a training would begin with.
+Result<TrainEnd> TrainLoop::tune() {
+  auto loader = training->load(position, epochs);
+  if (!loader)
+    return loader.error();
+  auto batch = (*loader)->next();
+  if (!batch)
+    return batch.error();
+  if (!*batch)
+    return userError("--tune: the training is at its end, there is no batch to measure with");
+  if (auto tuned = model->instance().tuneTraining(describe(**batch), options.tune); !tuned)
+    return tuned.error();
+  journal->say(fmt::format("tuned; {} has the choices for batches of {} (--tuning={})", options.tune,
+                           (*batch)->sampleCount(), options.tune));
+  return TrainEnd::Done;
 }
 
 Result<TrainEnd> TrainLoop::runEpochs() {

@@ -26,6 +26,7 @@ private:
   Result<void> open();
   Result<void> resume();
   Result<void> setStates();
+  Result<TrainEnd> tune();
   Result<TrainEnd> runEpochs();
   Result<std::vector<double>> step(const data::Batch &batch);
   Result<void> endEpoch();

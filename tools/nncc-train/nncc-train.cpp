@@ -88,6 +88,13 @@ void addTrainingOptions(CLI::App &app, RawOptions &raw) {
   app.add_option("--weights", options.loading.weights, "A safetensors file with the parameters to begin with");
   app.add_option("--device", options.loading.device, "Where to train: cpu, cuda or cuda:N")->check(checkDevice);
   app.add_option("--threads", options.loading.threads, "Threads; 0: one per core")->check(CLI::Range(0, 1024));
+  app.add_option("--tune", options.tune,
+                 "Instead of training, measure on a CUDA device which kernels of a step other tiles, cuBLASLt or cuDNN do faster for "
+                 "the first batch, and add that to this file")
+      ->type_name("FILE.json");
+  app.add_option("--tuning", options.loading.tuning, "A file that --tune made: what it found is used")->type_name("FILE.json");
+  app.add_flag("--require-tuning", options.loading.tuningRequired,
+               "Fail where the tuning file does not fit the device, its libraries, the model or the dims");
 }
 
 void addOutputOptions(CLI::App &app, RawOptions &raw) {
@@ -130,6 +137,7 @@ void complete(const CLI::App &app, RawOptions &raw) {
     if (options.model.ends_with(".so"))
       throw CLI::ValidationError("--memory-budget", "is decided when a model is compiled: nncc --train --memory-budget=" + raw.memoryBudget);
   }
+  options.loading.compilesTiles = !options.tune.empty() || !options.loading.tuning.empty();
   if (options.resume && options.checkpoint.empty())
     throw CLI::RequiresError("--resume", "--checkpoint");
   if (options.resume && options.overwrite)

@@ -212,7 +212,7 @@ Result<std::vector<std::shared_ptr<DLManagedTensorVersioned>>> Instance::run(std
 }
 
 /// Loss and metrics are f32 or f64.
-Result<std::vector<double>> Instance::numbersOf(Entry entry, std::span<const DLTensor> inputs) {
+Result<std::vector<double>> Instance::numbersOf(const Entry &entry, std::span<const DLTensor> inputs) {
   const nncc_model_info &info = model.info();
   std::vector<double> numbers(info.train_output_count);
   std::vector<DLTensor> outputs(numbers.size());
@@ -221,7 +221,7 @@ Result<std::vector<double>> Instance::numbersOf(Entry entry, std::span<const DLT
     outputs[i].device = {kDLCPU, 0};
     outputs[i].dtype = info.train_outputs[i].dtype;
   }
-  if (auto ran = check(entry(instance.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), nullptr)); !ran)
+  if (auto ran = check(entry(instance.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size())); !ran)
     return ran.error();
   for (size_t i = 0; i < numbers.size(); ++i)
     if (outputs[i].dtype.bits == 32) {
@@ -232,8 +232,20 @@ Result<std::vector<double>> Instance::numbersOf(Entry entry, std::span<const DLT
   return numbers;
 }
 
-Result<std::vector<double>> Instance::trainStep(std::span<const DLTensor> inputs) { return numbersOf(model.api().train_step, inputs); }
-Result<std::vector<double>> Instance::evaluate(std::span<const DLTensor> inputs) { return numbersOf(model.api().evaluate, inputs); }
+Result<std::vector<double>> Instance::trainStep(std::span<const DLTensor> inputs) {
+  return numbersOf([&](auto... tensors) { return model.api().train_step(tensors..., nullptr); }, inputs);
+}
+
+Result<std::vector<double>> Instance::evaluate(std::span<const DLTensor> inputs) {
+  return numbersOf([&](auto... tensors) { return model.api().evaluate(tensors..., nullptr); }, inputs);
+}
+
+Result<void> Instance::tuneTraining(std::span<const DLTensor> inputs, const std::string &path) {
+  if (model.api().size < offsetof(nncc_api, tune_training) + sizeof(nncc_api::tune_training))
+    return userError("the model was compiled by an nncc that cannot tune training; compile it again");
+  auto tuned = numbersOf([&](auto... tensors) { return model.api().tune_training(tensors..., path.c_str()); }, inputs);
+  return tuned ? Result<void>() : tuned.error();
+}
 
 Result<void> Instance::getTensor(const std::string &name, rt::HostTensor &to) {
   DLTensor view{};

@@ -67,6 +67,8 @@ public:
   /// Loss and metrics of a batch, with and without an update of the parameters.
   Result<std::vector<double>> trainStep(std::span<const DLTensor> inputs);
   Result<std::vector<double>> evaluate(std::span<const DLTensor> inputs);
+  /// Adds what the kernels of both take to the tuning file; changes no parameter.
+  Result<void> tuneTraining(std::span<const DLTensor> inputs, const std::string &path);
   /// A parameter or state by name, to and from memory of the CPU.
   Result<void> getTensor(const std::string &name, rt::HostTensor &to);
   Result<void> setTensor(const std::string &name, const DLTensor &from);
@@ -83,9 +85,10 @@ public:
 private:
   Instance(const Model &model) : model(model) {}
   Result<void> check(nncc_status status) const;
-  using Entry = nncc_status (*)(nncc_instance *, const DLTensor *, size_t, const DLTensor *, size_t, const nncc_run_options *);
+  /// Takes inputs and outputs.
+  using Entry = std::function<nncc_status(nncc_instance *, const DLTensor *, size_t, const DLTensor *, size_t)>;
   Result<std::vector<nncc_step_profile>> profileOf(size_t stepCount);
-  Result<std::vector<double>> numbersOf(Entry entry, std::span<const DLTensor> inputs);
+  Result<std::vector<double>> numbersOf(const Entry &entry, std::span<const DLTensor> inputs);
 
   Model model; // shares the model, which has to live as long as its instance
   std::shared_ptr<nncc_instance> instance;

@@ -266,6 +266,11 @@ struct nncc_api {
   /* Switched on, a run ends with an error at the first kernel that makes NaN or an infinity, and the
    * error names it: for finding out, since it is slow. What a train_step had updated by then stays. */
   nncc_status (*set_finite_check)(nncc_instance *instance, int32_t on);
+
+  /* As tune, for train_step and evaluate and the dims of a batch, on an instance that was created
+   * for training. The outputs are those of evaluate. Parameters and states stay as they are. */
+  nncc_status (*tune_training)(nncc_instance *instance, const DLTensor *inputs, size_t input_count,
+                               const DLTensor *outputs, size_t output_count, const char *path);
 };
 
 /* The exported function's type. Returns NULL for a version that the library does not know. */

@@ -212,17 +212,26 @@ public:
   /// Of an instance made by Model::createTrainer: computes the loss and the metrics of a batch, in
   /// this order, and updates the parameters. `inputs`: the model's, then the targets.
   std::vector<double> trainStep(std::span<const Tensor> inputs) {
-    return runNumbers(api->train_step, inputs);
+    return runNumbers([&](auto... tensors) { return api->train_step(tensors..., nullptr); }, inputs);
   }
   std::vector<double> trainStep(std::initializer_list<Tensor> inputs) {
     return trainStep(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
   /// The same numbers as inference computes them; changes nothing.
   std::vector<double> evaluate(std::span<const Tensor> inputs) {
-    return runNumbers(api->evaluate, inputs);
+    return runNumbers([&](auto... tensors) { return api->evaluate(tensors..., nullptr); }, inputs);
   }
   std::vector<double> evaluate(std::initializer_list<Tensor> inputs) {
     return evaluate(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  }
+
+  /// As `tune`, for trainStep and evaluate; returns what evaluate does. Parameters and states stay.
+  std::vector<double> tuneTraining(std::span<const Tensor> inputs, const std::string &path) {
+    if (api->size < offsetof(nncc_api, tune_training) + sizeof(api->tune_training))
+      throw Exception(Exception::Kind::User,
+                      "this model was compiled by an nncc that cannot tune training");
+    return runNumbers(
+        [&](auto... tensors) { return api->tune_training(tensors..., path.c_str()); }, inputs);
   }
 
   /// A parameter or state by its name, to and from CPU memory.
@@ -254,7 +263,7 @@ public:
 private:
   friend class Model;
 
-  /// The results of train_step or evaluate: f32 or f64 numbers.
+  /// The results of train_step or evaluate: f32 or f64 numbers. `run` takes the tensors.
   template <typename Run> std::vector<double> runNumbers(Run run, std::span<const Tensor> inputs) {
     std::vector<DLTensor> in = dlTensors(inputs), out(resultTypes.size());
     std::vector<double> numbers(resultTypes.size());
@@ -263,7 +272,7 @@ private:
       out[i].device = {kDLCPU, 0};
       out[i].dtype = resultTypes[i];
     }
-    check(run(handle.get(), in.data(), in.size(), out.data(), out.size(), nullptr));
+    check(run(handle.get(), in.data(), in.size(), out.data(), out.size()));
     for (size_t i = 0; i < numbers.size(); ++i)
       if (resultTypes[i].bits == 32) {
         float value;

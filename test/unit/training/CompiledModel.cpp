@@ -74,15 +74,21 @@ CompiledModel::CompiledModel(driver::ModelSource source, On on, unsigned optLeve
   api = rt::makeApi(jit->descriptor());
 }
 
-Model CompiledModel::load(const std::string &weightsPath) const {
+Model CompiledModel::load(const std::string &weightsPath, const std::string &tuning) const {
   ModelOptions options;
   options.device = on == On::Cuda ? "cuda" : "cpu";
   options.weights = weightsPath;
+  options.tuning = tuning;
+  options.tuningRequired = !tuning.empty();
   return Model(&api, std::move(options));
 }
 
 Instance CompiledModel::trainer(const std::string &weightsPath, int threads) const {
   return load(weightsPath).createTrainer(threads);
+}
+
+Instance CompiledModel::trainerTunedBy(const std::string &tuning) const {
+  return load({}, tuning).createTrainer(1);
 }
 
 Instance CompiledModel::inferrer(const std::string &weightsPath, int threads) const {

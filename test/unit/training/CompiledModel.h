@@ -52,6 +52,8 @@ public:
   /// With the weights of a safetensors file, or those that the model starts with.
   Instance trainer(const std::string &weights = {}, int threads = 1) const;
   Instance inferrer(const std::string &weights = {}, int threads = 1) const;
+  /// On a CUDA device, with a tuning file that has to fit.
+  Instance trainerTunedBy(const std::string &tuning) const;
 
   struct Parameter {
     std::string name;
@@ -64,7 +66,7 @@ public:
 
 private:
   CompiledModel(driver::ModelSource source, On on, unsigned optLevel, StepMemory memory);
-  Model load(const std::string &weightsPath) const;
+  Model load(const std::string &weightsPath, const std::string &tuning = {}) const;
 
   On on;
   int64_t arenaBytes = 0;

@@ -1,0 +1,212 @@
+// Tuning of a training step, and steps of which libraries do the products, convolutions and both gradients: on the stand-in device,
+// with the stand-ins for cuBLASLt and cuDNN (test/fake-libraries).
+
+#include "runtime/cuda/TuningFile.h"
+#include "test/unit/runtime/TemporaryFolder.h"
+#include "test/unit/training/CompiledModel.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace nncc;
+using namespace nncc::test;
+using rt::cuda::TunedKernel;
+using rt::cuda::TuningFile;
+
+namespace {
+
+constexpr int kBatch = 4, kClasses = 5;
+
+/// Convolutions whose kernels have a bias going forward, so that those without one are gradients.
+constexpr char kModel[] = R"(model Small(image: f32[N, 4, 8, 8]) {
+  x = conv2d(image, 8, kernel = 3, padding = 1) as plain
+  x = conv2d(x, 8, kernel = 3, padding = 1, groups = 2) as grouped
+  x = conv2d(x, 8, kernel = 3, padding = 1, groups = 8) as depthwise
+  x = conv2d(x, 8, kernel = 1) as pointwise
+  x = relu(conv2d(x, 8, kernel = 3, stride = 2, padding = 1) as strided)
+  x = dropout(x, 0.1)
+  logits = linear(flatten(x), 5) as fc
+  return logits
+}
+train {
+  target label: i64[N]
+  loss = cross_entropy(logits, label)
+  optimizer = adamw(lr = 0.01)
+  seed = 3
+  metric accuracy = accuracy(logits, label)
+}
+)";
+
+/// The batch of a step, the same whenever it is asked for.
+struct Batch {
+  explicit Batch(int step) {
+    std::mt19937_64 random(static_cast<uint64_t>(step));
+    std::uniform_real_distribution<float> number(-1, 1);
+    for (float &pixel : image)
+      pixel = number(random);
+    for (int64_t &value : label)
+      value = static_cast<int64_t>(random() % kClasses);
+  }
+  std::vector<Tensor> inputs() const {
+    std::vector<Tensor> tensors;
+    tensors.push_back(Tensor::borrow(image.data(), {kBatch, 4, 8, 8}));
+    tensors.push_back(Tensor::borrow(label.data(), {kBatch}));
+    return tensors;
+  }
+  std::vector<float> image = std::vector<float>(kBatch * 4 * 64);
+  std::vector<int64_t> label = std::vector<int64_t>(kBatch);
+};
+
+/// Trains for steps `from` to `to` and returns the losses.
+std::vector<double> train(Instance &trainer, int from, int to) {
+  std::vector<double> losses;
+  for (int step = from; step < to; ++step)
+    losses.push_back(trainer.trainStep(Batch(step).inputs())[0]);
+  return losses;
+}
+
+class TuneTraining : public testing::Test {
+protected:
+  void SetUp() override {
+    if (std::string missing = prepareStandInDevice(Checks::None); !missing.empty())
+      GTEST_SKIP() << missing;
+    setenv("NNCC_CUBLASLT", NNCC_TEST_CUBLASLT, 1);
+    setenv("NNCC_CUDNN", NNCC_TEST_CUDNN, 1);
+    model.emplace(kModel, On::Cuda);
+  }
+  void TearDown() override {
+    for (const char *name : {"NNCC_CUBLASLT", "NNCC_CUDNN", "NNCC_FAKE_FAIL"})
+      unsetenv(name);
+  }
+
+  std::string stateOf(Instance &trainer) {
+    trainer.saveState(folder / "state.safetensors");
+    return TemporaryFolder::read(folder / "state.safetensors");
+  }
+
+  std::vector<TunedKernel> tunedKernels() {
+    auto file = TuningFile::load(path);
+    EXPECT_TRUE(file && *file) << (file ? "there is none" : file.error().message);
+    return (*file)->devices.at(0).kernels;
+  }
+
+  /// The file with what `choose` makes of each kernel.
+  void rewrite(const std::function<void(TunedKernel &)> &choose) {
+    auto file = TuningFile::load(path);
+    for (TunedKernel &kernel : (*file)->devices.at(0).kernels)
+      choose(kernel);
+    folder.write("t.json", (*file)->write());
+  }
+
+  std::optional<CompiledModel> model;
+  TemporaryFolder folder;
+  std::string path = folder / "t.json";
+};
+
+bool isWeightGradient(const TunedKernel &kernel) { return kernel.name.starts_with("conv_weight_gradient"); }
+/// Of convolutions: only the way back has no bias.
+bool isDataGradient(const TunedKernel &kernel) { return kernel.name == "conv2d"; }
+
+} // namespace
+
+TEST_F(TuneTraining, ChangesNoParameterAndNoState) {
+  Instance tuned = model->trainer(), other = model->trainer();
+  train(tuned, 0, 2);
+  train(other, 0, 2);
+  std::string before = stateOf(tuned);
+  std::vector<double> results = tuned.tuneTraining(Batch(2).inputs(), path);
+  EXPECT_EQ(stateOf(tuned), before);
+  EXPECT_EQ(results, other.evaluate(Batch(2).inputs()));
+  // Random numbers and inference go on as if nothing had been.
+  EXPECT_EQ(train(tuned, 2, 5), train(other, 2, 5));
+  EXPECT_EQ(stateOf(tuned), stateOf(other));
+}
+
+TEST_F(TuneTraining, ChangesNothingWhenItFails) {
+  Instance trainer = model->trainer();
+  train(trainer, 0, 1);
+  std::string before = stateOf(trainer);
+  folder.write("t.json", "{\"format\"");
+  EXPECT_THROW(trainer.tuneTraining(Batch(1).inputs(), path), Exception);
+  setenv("CUDA_EMULATOR_FAIL", "cuEventElapsedTime:*:999", 1);
+  EXPECT_THROW(trainer.tuneTraining(Batch(1).inputs(), folder / "other.json"), Exception);
+  unsetenv("CUDA_EMULATOR_FAIL");
+  EXPECT_EQ(stateOf(trainer), before);
+  EXPECT_EQ(folder.fileCount(), 2u) << "the damaged file and the state";
+}
+
+TEST_F(TuneTraining, MeasuresTheKernelsOfBothWays) {
+  Instance trainer = model->trainer();
+  trainer.tuneTraining(Batch(0).inputs(), path);
+  int weightGradients = 0, dataGradients = 0, products = 0;
+  for (const TunedKernel &kernel : tunedKernels()) {
+    EXPECT_GT(kernel.microseconds.at("nncc"), 0);
+    EXPECT_EQ(kernel.dims, (std::map<std::string, int64_t>{{"N", kBatch}}));
+    EXPECT_TRUE(kernel.notes.empty()) << kernel.name << ": " << kernel.notes[0];
+    weightGradients += isWeightGradient(kernel) && kernel.microseconds.contains("cudnn");
+    dataGradients += isDataGradient(kernel) && kernel.microseconds.contains("cudnn");
+    products += kernel.name.starts_with("matmul") && kernel.microseconds.contains("cublasLt");
+  }
+  // Weights but those of the image, whose channels are outermost; data but the image and what a strided one needs.
+  EXPECT_EQ(weightGradients, 4);
+  EXPECT_EQ(dataGradients, 3);
+  EXPECT_GE(products, 3) << "forward, and both gradients";
+}
+
+TEST_F(TuneTraining, LibrariesTrainAsOurKernelsDo) {
+  Instance ours = model->trainer();
+  ours.tuneTraining(Batch(0).inputs(), path);
+  constexpr int kSteps = 6; // of which the last are graphs
+  std::vector<double> expected = train(ours, 0, kSteps);
+  for (bool byBackwardData : {true, false}) {
+    rewrite([&](TunedKernel &kernel) {
+      for (auto [library, algorithm] : {std::pair("cublasLt", "fa4e 1 0 0 0 0 0 0"),
+                                        {"cudnn", isWeightGradient(kernel)                   ? "weight 1"
+                                                  : isDataGradient(kernel) && byBackwardData ? "data 1"
+                                                                                             : "1"}})
+        if (kernel.microseconds.contains(library)) {
+          kernel.use = library;
+          kernel.algorithm = algorithm;
+        }
+    });
+    Instance theirs = model->trainerTunedBy(path);
+    std::vector<double> found = train(theirs, 0, kSteps);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-4 * std::abs(expected[i])) << "step " << i;
+    for (const CompiledModel::Parameter &parameter : model->parameters()) {
+      SCOPED_TRACE(parameter.name);
+      std::vector<float> a = valuesOf(ours, parameter.name, parameter.shape), b = valuesOf(theirs, parameter.name, parameter.shape);
+      for (size_t i = 0; i < a.size(); ++i)
+        EXPECT_NEAR(a[i], b[i], 2e-3f);
+    }
+    // It is the library that does it: without its function there is no step.
+    for (const char *call : {byBackwardData ? "cudnnConvolutionBackwardData" : "cudnnConvolutionForward",
+                             "cudnnConvolutionBackwardFilter", "cudnnConvolutionBiasActivationForward", "cublasLtMatmul"}) {
+      setenv("NNCC_FAKE_FAIL", (std::string(call) + ":*:5000").c_str(), 1);
+      Instance fails = model->trainerTunedBy(path);
+      try {
+        train(fails, 0, 1);
+        ADD_FAILURE() << call << " is not called";
+      } catch (const Exception &error) {
+        EXPECT_NE(std::string(error.what()).find(std::string(call) + " returned"), std::string::npos) << error.what();
+      }
+      unsetenv("NNCC_FAKE_FAIL");
+    }
+  }
+}
+
+TEST_F(TuneTraining, IsForAnInstanceThatTrains) {
+  Instance infers = model->inferrer();
+  EXPECT_THROW(infers.tuneTraining(Batch(0).inputs(), path), Exception);
+  CompiledModel onCpu(kModel, On::Cpu);
+  Instance trainer = onCpu.trainer();
+  try {
+    trainer.tuneTraining(Batch(0).inputs(), path);
+    ADD_FAILURE() << "a CPU has nothing to choose from";
+  } catch (const Exception &error) {
+    EXPECT_STREQ(error.what(), "only a model on a CUDA device can be tuned; use --device=cuda");
+  }
+}
