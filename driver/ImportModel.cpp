@@ -40,16 +40,45 @@ static const frontend::SourceFile *loadSource(const driver::ModelSource &source,
                      : sources.load(source.path, diagnostics);
 }
 
+/// The file that `@FILE` names, or the text itself; null after an error.
+static const frontend::SourceFile *loadTrainStatements(const std::string &statements,
+                                                       frontend::SourceManager &sources,
+                                                       frontend::Diagnostics &diagnostics) {
+  return statements.starts_with('@') ? sources.load(statements.substr(1), diagnostics)
+                                     : sources.add(driver::kTrainOption, statements, diagnostics);
+}
+
+/// Adds what the caller says of training to a module that was not made from .nn text.
+static Result<void> addTraining(mlir::ModuleOp module, const driver::ModelSource &source) {
+  if (!module.lookupSymbol<mlir::func::FuncOp>("infer"))
+    return userError(source.path + " cannot be trained: it has no function @infer");
+  if (module->hasAttr(nn::NNDialect::kTrainAttr))
+    return userError(source.path + " says how it is trained already, as IR, which --train=... cannot change; "
+                                   "give it to the model's text");
+  frontend::SourceManager sources;
+  frontend::Diagnostics diagnostics;
+  const frontend::SourceFile *statements = loadTrainStatements(source.trainStatements, sources, diagnostics);
+  if (!statements || !frontend::addTraining(module, *statements, diagnostics))
+    return userError(diagnostics.render(source.color));
+  return {};
+}
+
 static Result<driver::ImportedModel> importIr(mlir::MLIRContext &context,
                                               const driver::ModelSource &source) {
-  driver::DiagnosticText diagnostics(context);
-  mlir::ParserConfig config(&context);
-  auto module =
-      source.text
-          ? mlir::parseSourceString<mlir::ModuleOp>(*source.text, config, source.path)
-          : mlir::parseSourceFile<mlir::ModuleOp>(source.path, diagnostics.sourceManager(), config);
-  if (!module)
-    return diagnostics.take(ErrorKind::User, source.path + " cannot be read");
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  {
+    driver::DiagnosticText diagnostics(context);
+    mlir::ParserConfig config(&context);
+    module = source.text
+                 ? mlir::parseSourceString<mlir::ModuleOp>(*source.text, config, source.path)
+                 : mlir::parseSourceFile<mlir::ModuleOp>(source.path, diagnostics.sourceManager(),
+                                                         config);
+    if (!module)
+      return diagnostics.take(ErrorKind::User, source.path + " cannot be read");
+  }
+  if (!source.trainStatements.empty())
+    if (auto added = addTraining(*module, source); !added)
+      return added.error();
   return driver::ImportedModel{std::move(module), {}};
 }
 
@@ -61,12 +90,15 @@ Result<driver::ImportedModel> driver::importModel(mlir::MLIRContext &context,
   frontend::Diagnostics diagnostics;
   frontend::ImportOptions options;
   options.fixedDims = source.fixedDims;
-  options.training = source.training;
+  options.training = source.training || !source.trainStatements.empty();
   mlir::OwningOpRef<mlir::ModuleOp> module;
   {
     // What the verifier finds behind the frontend's back is said at the same places.
     DiagnosticText verifier(context);
-    if (const frontend::SourceFile *file = loadSource(source, sources, diagnostics))
+    const frontend::SourceFile *file = loadSource(source, sources, diagnostics);
+    if (file && !source.trainStatements.empty())
+      options.trainStatements = loadTrainStatements(source.trainStatements, sources, diagnostics);
+    if (file && !diagnostics.hasErrors())
       module = frontend::importNn(context, *file, sources, diagnostics, options);
     if (!module && !diagnostics.hasErrors())
       return verifier.take(ErrorKind::User, source.path + " cannot be imported");

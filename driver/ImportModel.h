@@ -18,6 +18,9 @@ struct ModelSource {
   std::optional<std::string> text; ///< instead of the file's contents
   std::vector<std::pair<std::string, int64_t>> fixedDims; ///< --dim batch=8
   bool training = false; ///< keep what the train section says
+  /// Statements of a train section as --train takes them: text, or @FILE with the text. What they say
+  /// takes the place of what the model's own section says. Not empty: for training.
+  std::string trainStatements;
   int64_t batch = 0;     ///< instead of the train section's; 0: that one
   bool color = false;                                     ///< ANSI colours in messages
 };
@@ -29,6 +32,9 @@ struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string warnings; ///< rendered
 };
+
+/// What messages call the text of ModelSource::trainStatements.
+inline constexpr const char *kTrainOption = "--train";
 
 /// A path that ends in .mlir holds IR, any other the .nn language.
 Result<ImportedModel> importModel(mlir::MLIRContext &context, const ModelSource &source);

@@ -83,8 +83,9 @@ mlir::OwningOpRef<mlir::ModuleOp> Elaborator::run() {
     return {};
 
   mlir::Location loc = locationOf(model->name.range);
-  module = mlir::ModuleOp::create(loc, model->name.name);
-  builder.setInsertionPointToEnd(module->getBody());
+  mlir::OwningOpRef<mlir::ModuleOp> owned = mlir::ModuleOp::create(loc, model->name.name);
+  module = *owned;
+  builder.setInsertionPointToEnd(module.getBody());
   function = mlir::func::FuncOp::create(builder, loc, "infer", builder.getFunctionType({}, {}));
   function.addEntryBlock();
   builder.setInsertionPointToStart(&function.getBody().front());
@@ -106,19 +107,26 @@ mlir::OwningOpRef<mlir::ModuleOp> Elaborator::run() {
                                           name, suggestion(name, known)));
       return {};
     }
-  if (program.mainScope().train && !elaborateTrain(*program.mainScope().train))
+  if ((program.mainScope().train || program.addedTraining()) && !elaborateTrain())
     return {};
   if (options.training && !evaluate) {
     fail(model->name.range, fmt::format("model '{}' cannot be trained: this file has no train "
-                                        "section; write 'train {{ ... }}' behind the model",
+                                        "section; write 'train {{ ... }}' behind the model, or "
+                                        "what stands between its braces as --train='...'",
                                         model->name.name));
     return {};
   }
   if (!options.training && evaluate) {
     evaluate.erase();
-    (*module)->removeAttr(nn::NNDialect::kTrainAttr);
+    module->removeAttr(nn::NNDialect::kTrainAttr);
   }
+  setDims();
+  if (mlir::failed(mlir::verify(module)))
+    return {};
+  return owned;
+}
 
+void Elaborator::setDims() {
   llvm::SmallVector<mlir::Attribute> dims;
   for (const UsedDim &dim : usedDims) {
     bool fixed = std::any_of(options.fixedDims.begin(), options.fixedDims.end(),
@@ -126,10 +134,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Elaborator::run() {
     if (!fixed)
       dims.push_back(nn::DimAttr::get(&context, builder.getStringAttr(dim.name), dim.min, dim.max));
   }
-  (*module)->setAttr(nn::NNDialect::kDimsAttr, builder.getArrayAttr(dims));
-  if (mlir::failed(mlir::verify(*module)))
-    return {};
-  return std::move(module);
+  module->setAttr(nn::NNDialect::kDimsAttr, builder.getArrayAttr(dims));
 }
 
 const ModelDecl *Elaborator::chooseModel() {

@@ -1,11 +1,13 @@
-// The train section. Its losses and metrics become the function @evaluate: the model's ops once more, with the targets as further
-// inputs and the loss and the metrics as results. Its settings become the module's attribute `nn.train`. Every name and argument is
-// checked whether or not the model is compiled for training, so that a mistake shows at once and not after the first epoch.
+// The train section, of the model's file and of a text of its own (`nncc --train=...`). Its losses and metrics become the function
+// @evaluate: the model's ops once more, with the targets as further inputs and the loss and the metrics as results. Its settings
+// become the module's attribute `nn.train`. Every name and argument is checked whether or not the model is compiled for training, so
+// that a mistake shows at once and not after the first epoch.
 #include "frontend/nn/Elaborator.h"
 
 #include "frontend/nn/Spelling.h"
 #include "frontend/nn/TrainTable.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <fmt/format.h>
@@ -111,6 +113,24 @@ mlir::Attribute attributeOf(mlir::Builder &builder, llvm::StringRef kind, const 
 }
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+/// What a statement says that a section says once: "target label", "metric accuracy", "loss"; empty for a value in between.
+std::string subjectOf(const Statement &statement) {
+  if (auto *target = std::get_if<Target>(&statement.node))
+    return "target " + target->name.name;
+  if (auto *metric = std::get_if<Metric>(&statement.node))
+    return "metric " + metric->name.name;
+  auto *assigned = std::get_if<Assign>(&statement.node);
+  bool isSetting = assigned && findTrainSetting(assigned->targets.front().name);
+  return isSetting ? assigned->targets.front().name : "";
+}
+
+const Expr *valueOf(const Statement &statement) {
+  if (auto *metric = std::get_if<Metric>(&statement.node))
+    return metric->value.get();
+  auto *assigned = std::get_if<Assign>(&statement.node);
+  return assigned ? assigned->value.get() : nullptr;
+}
 
 } // namespace
 
@@ -311,32 +331,83 @@ bool Elaborator::checkPrecision(const TrainNames &names, mlir::DictionaryAttr se
                 "an 'interval' of at least 1");
 }
 
-bool Elaborator::elaborateTrain(const TrainDecl &train) {
+bool Elaborator::trainStatement(const Statement &statement, TrainNames &names,
+                                llvm::SmallVectorImpl<mlir::NamedAttribute> &settings) {
+  if (auto *target = std::get_if<Target>(&statement.node))
+    return addTarget(*target);
+  if (auto *assigned = std::get_if<Assign>(&statement.node))
+    return trainAssign(*assigned, names, settings);
+  auto *metric = std::get_if<Metric>(&statement.node);
+  if (!metric) {
+    fail(statement.range, "a train section holds targets, metrics and 'name = value'");
+    return false;
+  }
+  collectNames(*metric->value, names.used);
+  if (!names.metrics.insert(metric->name.name).second || metric->name.name == "loss") {
+    fail(metric->name.range, fmt::format("two metrics are named '{}'", metric->name.name));
+    return false;
+  }
+  Result value = eval(*metric->value);
+  return value && addTrainResult(metric->name.name, *value, metric->value->range);
+}
+
+bool Elaborator::elaborateTrain() {
   frame->inTrain = true;
   startEvaluate();
   TrainNames names;
   llvm::SmallVector<mlir::NamedAttribute> settings;
-  for (const Statement &statement : train.body.statements) {
-    if (auto *target = std::get_if<Target>(&statement.node)) {
-      if (!addTarget(*target))
-        return false;
-    } else if (auto *metric = std::get_if<Metric>(&statement.node)) {
-      collectNames(*metric->value, names.used);
-      if (!names.metrics.insert(metric->name.name).second || metric->name.name == "loss") {
-        fail(metric->name.range, fmt::format("two metrics are named '{}'", metric->name.name));
-        return false;
+  std::set<std::string> replaced; // what the text of its own says in the section's place
+  if (const TrainDecl *added = program.addedTraining())
+    for (const Statement &statement : added->body.statements)
+      replaced.insert(subjectOf(statement));
+  replaced.erase("");
+  if (const TrainDecl *section = program.mainScope().train)
+    for (const Statement &statement : section->body.statements) {
+      if (!replaced.contains(subjectOf(statement))) {
+        if (!trainStatement(statement, names, settings))
+          return false;
+      } else if (const Expr *value = valueOf(statement)) {
+        collectNames(*value, names.used); // what only a replaced value uses is no mistake
       }
-      Result value = eval(*metric->value);
-      if (!value || !addTrainResult(metric->name.name, *value, metric->value->range))
-        return false;
-    } else if (auto *assigned = std::get_if<Assign>(&statement.node)) {
-      if (!trainAssign(*assigned, names, settings))
-        return false;
-    } else {
-      fail(statement.range, "a train section holds targets, metrics and 'name = value'");
-      return false;
     }
-  }
+  if (const TrainDecl *added = program.addedTraining())
+    for (const Statement &statement : added->body.statements)
+      if (!trainStatement(statement, names, settings))
+        return false;
+  mlir::DictionaryAttr all = builder.getDictionaryAttr(settings);
+  if (!checkTrainNames(names) || !checkPrecision(names, all))
+    return false;
+  finishEvaluate();
+  module->setAttr(nn::NNDialect::kTrainAttr, all);
+  return true;
+}
+
+bool Elaborator::addTraining(mlir::ModuleOp to) {
+  module = to;
+  function = module.lookupSymbol<mlir::func::FuncOp>("infer");
+  Frame moduleFrame;
+  moduleFrame.scope = &program.mainScope();
+  moduleFrame.callCounts = &moduleFrame.ownCounts;
+  frame = &moduleFrame;
+  auto declare = [&](mlir::StringAttr name, mlir::Value value) {
+    if (name)
+      frame->variables[name.getValue().str()] = value;
+  };
+  constexpr llvm::StringRef kName = nn::NNDialect::kNameAttr;
+  for (mlir::BlockArgument argument : function.getArguments())
+    declare(function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kName), argument);
+  for (mlir::OpOperand &output : function.getBody().front().getTerminator()->getOpOperands())
+    declare(function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kName), output.get());
+  if (auto dims = module->getAttrOfType<mlir::ArrayAttr>(nn::NNDialect::kDimsAttr))
+    for (auto dim : dims.getAsRange<nn::DimAttr>())
+      usedDims.push_back({dim.getName().str(), dim.getMin(), dim.getMax(), {}, /*standsAlone=*/true});
+  if (!elaborateTrain())
+    return false;
+  setDims();
+  return mlir::succeeded(mlir::verify(module));
+}
+
+bool Elaborator::checkTrainNames(const TrainNames &names) {
   // A value that nothing uses is a mistyped setting.
   std::vector<std::string> settingNames;
   for (const TrainSetting &setting : trainSettings())
@@ -350,15 +421,9 @@ bool Elaborator::elaborateTrain(const TrainDecl &train) {
     }
   for (const char *required : {"loss", "optimizer"})
     if (!names.settings.contains(required)) {
-      fail(program.mainScope().trainRange,
-           fmt::format("this train section has no '{} = ...'", required));
+      fail(program.trainRange(), fmt::format("this train section has no '{} = ...'", required));
       return false;
     }
-  mlir::DictionaryAttr all = builder.getDictionaryAttr(settings);
-  if (!checkPrecision(names, all))
-    return false;
-  finishEvaluate();
-  (*module)->setAttr(nn::NNDialect::kTrainAttr, all);
   return true;
 }
 
@@ -370,7 +435,7 @@ void Elaborator::finishEvaluate() {
       std::rotate(trainResultNames.begin(), trainResultNames.begin() + i,
                   trainResultNames.begin() + i + 1);
     }
-  mlir::func::ReturnOp::create(builder, locationOf(program.mainScope().trainRange), trainResults);
+  mlir::func::ReturnOp::create(builder, locationOf(program.trainRange()), trainResults);
   llvm::SmallVector<mlir::Type> types = llvm::map_to_vector(
       trainResults, [](mlir::Value value) { return value.getType(); });
   evaluate.setType(builder.getFunctionType(evaluate.getArgumentTypes(), types));

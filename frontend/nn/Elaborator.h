@@ -24,6 +24,8 @@ public:
              const ImportOptions &options);
 
   mlir::OwningOpRef<mlir::ModuleOp> run();
+  /// The program's training for a module that was made elsewhere. False after an error.
+  bool addTraining(mlir::ModuleOp to);
 
 private:
   using Result = std::optional<NnValue>;
@@ -58,6 +60,7 @@ private:
   mlir::DictionaryAttr nameAttribute(llvm::StringRef name);
   bool returnOutputs(const Return &result);
   bool checkDimsBound();
+  void setDims();
 
   // Statements (ElaborateStatement.cpp).
   bool body(const Body &body);
@@ -134,7 +137,10 @@ private:
     std::vector<Identifier> locals;
     std::optional<SourceRange> precision, lossScale; ///< of the values of these settings
   };
-  bool elaborateTrain(const TrainDecl &train);
+  bool elaborateTrain();
+  bool trainStatement(const Statement &statement, TrainNames &names,
+                      llvm::SmallVectorImpl<mlir::NamedAttribute> &settings);
+  bool checkTrainNames(const TrainNames &names);
   void startEvaluate();
   void finishEvaluate();
   bool addTarget(const Target &target);
@@ -149,7 +155,7 @@ private:
   const Program &program;
   Diagnostics &diagnostics;
   const ImportOptions &options;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::ModuleOp module;
   mlir::func::FuncOp function;
   mlir::func::FuncOp evaluate;
   llvm::SmallVector<mlir::Value> trainResults;

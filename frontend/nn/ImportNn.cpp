@@ -17,21 +17,18 @@ SourceRange rangeOf(mlir::Location loc, const Program &program) {
   auto place = mlir::dyn_cast<mlir::FileLineColLoc>(loc);
   if (!place)
     return {};
-  for (const auto &scope : program.allScopes()) {
-    const SourceFile *source = scope->file.source;
-    if (source->path() != place.getFilename().getValue())
-      continue;
-    std::string_view line = source->line(place.getLine());
-    size_t column = std::min<size_t>(place.getColumn() - 1, line.size());
-    uint32_t begin = static_cast<uint32_t>(line.data() - source->text().data() + column);
-    uint32_t end = begin;
-    while (end < source->text().size() &&
-           (std::isalnum(static_cast<unsigned char>(source->text()[end])) ||
-            source->text()[end] == '_'))
-      ++end;
-    return {source, begin, std::max(end, begin + 1)};
-  }
-  return {};
+  const SourceFile *source = program.findSource(place.getFilename().getValue());
+  if (!source)
+    return {};
+  std::string_view line = source->line(place.getLine());
+  size_t column = std::min<size_t>(place.getColumn() - 1, line.size());
+  uint32_t begin = static_cast<uint32_t>(line.data() - source->text().data() + column);
+  uint32_t end = begin;
+  while (end < source->text().size() &&
+         (std::isalnum(static_cast<unsigned char>(source->text()[end])) ||
+          source->text()[end] == '_'))
+    ++end;
+  return {source, begin, std::max(end, begin + 1)};
 }
 
 /// Messages without what only readers of the IR know: "'nn.conv' op " and the names of constraints.
@@ -52,6 +49,15 @@ std::string forAuthors(std::string message) {
   return message;
 }
 
+/// Hands what MLIR says of the ops to `diagnostics`, at the places in the program's text.
+auto collectErrors(const Program &program, Diagnostics &diagnostics) {
+  return [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      diagnostics.error(rangeOf(diagnostic.getLocation(), program), forAuthors(diagnostic.str()));
+    return mlir::success();
+  };
+}
+
 } // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const SourceFile &source,
@@ -59,13 +65,10 @@ mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const Sou
                                            const ImportOptions &options) {
   context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
   Program program;
-  if (!program.load(source, sources, diagnostics))
+  if (!program.load(source, sources, diagnostics) ||
+      (options.trainStatements && !program.addTraining(*options.trainStatements, diagnostics)))
     return {};
-  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-      diagnostics.error(rangeOf(diagnostic.getLocation(), program), forAuthors(diagnostic.str()));
-    return mlir::success();
-  });
+  mlir::ScopedDiagnosticHandler handler(&context, collectErrors(program, diagnostics));
   mlir::OwningOpRef<mlir::ModuleOp> module =
       Elaborator(context, program, diagnostics, options).run();
   return diagnostics.hasErrors() ? mlir::OwningOpRef<mlir::ModuleOp>() : std::move(module);
@@ -77,6 +80,16 @@ mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const std
   const SourceFile *source = sources.load(path, diagnostics);
   return source ? importNn(context, *source, sources, diagnostics, options)
                 : mlir::OwningOpRef<mlir::ModuleOp>();
+}
+
+bool addTraining(mlir::ModuleOp module, const SourceFile &statements, Diagnostics &diagnostics) {
+  Program program;
+  if (!program.addTraining(statements, diagnostics))
+    return false;
+  mlir::MLIRContext &context = *module.getContext();
+  mlir::ScopedDiagnosticHandler handler(&context, collectErrors(program, diagnostics));
+  return Elaborator(context, program, diagnostics, {}).addTraining(module) &&
+         !diagnostics.hasErrors();
 }
 
 } // namespace nncc::frontend

@@ -21,6 +21,9 @@ struct ImportOptions {
   std::vector<std::pair<std::string, int64_t>> fixedDims;
   /// Keep what the train section says: @evaluate and the attribute `nn.train`.
   bool training = false;
+  /// Statements of a train section in a text of their own (`nncc --train=...`), or null. What they
+  /// say takes the place of what the file's section, if there is one, says by the same name.
+  const SourceFile *trainStatements = nullptr;
 };
 
 /// Null after errors, which are in `diagnostics`. The diagnostics refer to text in `sources`.
@@ -32,5 +35,9 @@ mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const std
 mlir::OwningOpRef<mlir::ModuleOp> importNn(mlir::MLIRContext &context, const SourceFile &source,
                                            SourceManager &sources, Diagnostics &diagnostics,
                                            const ImportOptions &options = {});
+
+/// Adds training to a module with the function @infer that was not made from .nn text, as a train
+/// section would: with the names of its arguments and results. False after errors.
+bool addTraining(mlir::ModuleOp module, const SourceFile &statements, Diagnostics &diagnostics);
 
 } // namespace nncc::frontend

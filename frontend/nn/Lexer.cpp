@@ -70,8 +70,9 @@ std::optional<char> escapedChar(char c) {
 
 class Lexer {
 public:
-  Lexer(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics)
-      : file(file), text(file.text()), stream(stream), diagnostics(diagnostics) {}
+  Lexer(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics, StatementEnd end)
+      : file(file), text(file.text()), stream(stream), diagnostics(diagnostics),
+        semicolonsEnd(end == StatementEnd::LineOrSemicolon) {}
 
   bool run();
 
@@ -95,6 +96,7 @@ private:
   bool lexToken();
   void lexComment();
   void lexNewline();
+  void endStatement();
   bool lexNumber();
   bool lexString();
   void lexPath();
@@ -104,6 +106,7 @@ private:
   std::string_view text;
   TokenStream &stream;
   Diagnostics &diagnostics;
+  bool semicolonsEnd;
   size_t position = 0;
   uint32_t line = 1;
   uint32_t lastLine = 1;
@@ -139,6 +142,10 @@ bool Lexer::lexToken() {
   }
   if (c == '\n') {
     lexNewline();
+    return true;
+  }
+  if (c == ';' && semicolonsEnd && bracketDepth == 0) {
+    endStatement();
     return true;
   }
   if (c == '#') {
@@ -199,7 +206,7 @@ bool Lexer::lexToken() {
   return unexpectedCharacter();
 }
 
-void Lexer::lexNewline() {
+void Lexer::endStatement() {
   size_t begin = position++;
   // A line of its own without tokens ends no statement.
   bool endsStatement = !stream.tokens.empty() && stream.tokens.back().kind != TokenKind::Newline;
@@ -207,6 +214,10 @@ void Lexer::lexNewline() {
     stream.tokens.push_back({TokenKind::Newline, range(begin, position), line, false,
                              static_cast<uint32_t>(stream.comments.size())});
   inHole = false;
+}
+
+void Lexer::lexNewline() {
+  endStatement();
   ++line;
 }
 
@@ -357,8 +368,8 @@ const std::vector<std::string> &reservedWords() {
   return words;
 }
 
-bool lex(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics) {
-  return Lexer(file, stream, diagnostics).run();
+bool lex(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics, StatementEnd end) {
+  return Lexer(file, stream, diagnostics, end).run();
 }
 
 std::string unescape(std::string_view literal) {

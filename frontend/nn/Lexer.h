@@ -94,8 +94,15 @@ struct TokenStream {
   std::vector<Comment> comments;
 };
 
+/// What ends a statement beside the end of its line.
+enum class StatementEnd : uint8_t {
+  Line,           ///< nothing, as in files
+  LineOrSemicolon ///< `;`, in text that stands on a command line
+};
+
 /// Splits a file into tokens. At the first error reports it and returns false.
-bool lex(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics);
+bool lex(const SourceFile &file, TokenStream &stream, Diagnostics &diagnostics,
+         StatementEnd end = StatementEnd::Line);
 
 /// The value of a string token, escapes resolved (the lexer has checked them).
 std::string unescape(std::string_view literal);

@@ -17,4 +17,8 @@ inline constexpr uint32_t maxNesting = 256;
 
 std::optional<File> parse(const SourceFile &source, Diagnostics &diagnostics);
 
+/// Text that is what stands between the braces of a train section, as `nncc --train` takes it; `;`
+/// ends a statement too.
+std::optional<TrainDecl> parseTrain(const SourceFile &source, Diagnostics &diagnostics);
+
 } // namespace nncc::frontend

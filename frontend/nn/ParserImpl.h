@@ -1,6 +1,6 @@
-// The parser's class, shared by the files that implement it: Parser.cpp (declarations and
-// statements) and ParserExpr.cpp (expressions, types, parameter paths, bracketed lists). Every
-// parse function returns false, or null, after it reported an error.
+// The parser's class, shared by the files that implement it: Parser.cpp (declarations),
+// ParserStatement.cpp (statements) and ParserExpr.cpp (expressions, types, parameter paths,
+// bracketed lists). Every parse function returns false, or null, after it reported an error.
 #pragma once
 
 #include "frontend/nn/Lexer.h"
@@ -13,6 +13,10 @@
 
 namespace nncc::frontend {
 
+/// What to write instead of a word that people coming from other languages begin a line with;
+/// empty for any other word.
+std::string_view adviceFor(std::string_view word);
+
 class Parser {
 public:
   Parser(const SourceFile &source, const TokenStream &stream, Diagnostics &diagnostics)
@@ -20,6 +24,7 @@ public:
   }
 
   bool parseFile(File &file);
+  bool parseTrainText(TrainDecl &train);
 
 private:
   enum class BodyKind { Block, Model, Nested, Train };
@@ -79,13 +84,16 @@ private:
   template <typename T>
   bool parseItems(ItemList<T> &list, TokenKind close, const std::function<bool(T &)> &parseItem);
 
-  // Statements and declarations (Parser.cpp).
+  // Declarations (Parser.cpp).
   bool parseDeclaration(File &file);
   bool parseHeader(File &file);
   bool parseBlock(BlockDecl &block);
   bool parseModel(ModelDecl &model);
   bool parseDim(DimDecl &dim);
+
+  // Statements (ParserStatement.cpp).
   bool parseBody(Body &body, BodyKind kind);
+  bool parseStatements(Body &body, BodyKind kind);
   bool parseStatement(Body &body, BodyKind kind);
   bool parseStatementNode(Statement &statement, BodyKind kind);
   bool parseAssign(Statement &statement);

@@ -145,4 +145,27 @@ bool Program::load(const SourceFile &main, SourceManager &sources, Diagnostics &
   return loader.loadFile(main) != nullptr;
 }
 
+bool Program::addTraining(const SourceFile &statements, Diagnostics &diagnostics) {
+  addedSource = &statements;
+  added = parseTrain(statements, diagnostics);
+  if (scopes.empty()) {
+    scopes.push_back(std::make_unique<FileScope>());
+    scopes.back()->file.source = &statements;
+  }
+  return added.has_value();
+}
+
+SourceRange Program::trainRange() const {
+  if (mainScope().train)
+    return mainScope().trainRange;
+  return {addedSource, 0, static_cast<uint32_t>(addedSource->text().size())};
+}
+
+const SourceFile *Program::findSource(std::string_view path) const {
+  for (const auto &scope : scopes)
+    if (scope->file.source->path() == path)
+      return scope->file.source;
+  return addedSource && addedSource->path() == path ? addedSource : nullptr;
+}
+
 } // namespace nncc::frontend

@@ -1,6 +1,6 @@
 // The files of one compilation, parsed, with every name declared at top level resolved to its
-// declaration. Takes the main file's text; leaves one FileScope per file, those of imported files
-// first.
+// declaration. Takes the main file's text, and what was said of training elsewhere; leaves one
+// FileScope per file, those of imported files first.
 #pragma once
 
 #include "frontend/nn/Ast.h"
@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,25 @@ public:
   /// Parses `main` and all that it imports. False after an error.
   bool load(const SourceFile &main, SourceManager &sources, Diagnostics &diagnostics);
 
+  /// Parses statements of a train section that stand in a text of their own. Without a main file
+  /// their names are those of the language alone. False after an error.
+  bool addTraining(const SourceFile &statements, Diagnostics &diagnostics);
+
   const FileScope &mainScope() const { return *scopes.back(); }
+  /// What addTraining parsed, or null.
+  const TrainDecl *addedTraining() const { return added ? &*added : nullptr; }
+  /// Where training is described: the main file's section, else all of the text of its own.
+  SourceRange trainRange() const;
+  /// The text that locations of this path point into, or null.
+  const SourceFile *findSource(std::string_view path) const;
   /// Every file's scope, imported ones first.
   const std::vector<std::unique_ptr<FileScope>> &allScopes() const { return scopes; }
 
 private:
   struct Loader;
   std::vector<std::unique_ptr<FileScope>> scopes;
+  std::optional<TrainDecl> added;
+  const SourceFile *addedSource = nullptr;
 };
 
 } // namespace nncc::frontend

@@ -119,6 +119,35 @@ class Training(TrainTest):
         self.assertEqual(len(re.findall(r"^epoch 1  step [12]  loss", said, re.MULTILINE)), 2, said)
 
 
+class TrainOption(TrainTest):
+    """--train=...: what trains is said on the command line."""
+
+    PLAIN, SECTION = MODEL.split("train {\n")
+    STATEMENTS = "; ".join(line.strip() for line in SECTION.splitlines() if line != "}")
+
+    def testTrainsTheSameBytesAsTheSection(self):
+        """Text, and objects that nncc made, without a section in the file; and one with another section."""
+        plain = self.write("plain.nn", self.PLAIN)
+        compiled = self.compile(plain, None, f"--train={self.STATEMENTS}")
+        other = self.write("other.nn", MODEL.replace("adamw(lr = 4e-3)", "sgd(lr = 1)").replace("batch = 16", "batch = 8"))
+        for name, model, *arguments in (("section", self.write("small.nn", MODEL)), ("text", plain, f"--train={self.STATEMENTS}"),
+                                        ("object", compiled), ("other", other, "--train=optimizer = adamw(lr = 4e-3); batch = 16")):
+            self.trains(model, *arguments, "--max-steps=12", "--export", self.path(f"{name}.safetensors"))
+            self.assertEqual(self.bytesOf(f"{name}.safetensors"), self.bytesOf("section.safetensors"), name)
+
+    def testGoesOnWithTheSameWordsOnly(self):
+        plain, checkpoint = self.write("plain.nn", self.PLAIN), ("--checkpoint", self.path("c.safetensors"))
+        self.trains(plain, f"--train={self.STATEMENTS}", "--max-steps=2", *checkpoint)
+        said = self.trains(plain, f"--train={self.STATEMENTS.replace('4e-3', '1e-3')}", "--resume", *checkpoint, status=1)
+        self.assertIn("is of a training with other settings:\n  train: 'target label: i64[N]; loss", said)
+        self.trains(plain, f"--train={self.STATEMENTS}", "--resume", "--max-steps=3", *checkpoint)
+
+    def testMistakesStandInTheOption(self):
+        plain = self.write("plain.nn", self.PLAIN)
+        self.assertIn("--train:1:8: error: unknown name 'label'", self.trains(plain, "--train=loss = label", status=1))
+        self.assertIn("plain.nn:3:7: error: model 'Small' cannot be trained", self.trains(plain, status=1))
+
+
 class Freezing(TrainTest):
     def testFrozenParametersAndStatisticsKeepTheirBytes(self):
         model = self.model(MODEL.replace("  batch = 16", '  freeze = ["bn.*"]\n  batch = 16'))

@@ -28,6 +28,8 @@ static Result<void> compile(const nncc_jit_options &options, nncc_jit_program &p
   if (options.text)
     request.source.text = options.text;
   request.source.training = options.training != 0;
+  if (options.train_statements)
+    request.source.trainStatements = options.train_statements;
   if (options.memory_budget < 0 || options.batch < 0)
     return userError("expected a memory_budget and a batch of 0 or more");
   request.source.batch = options.batch;

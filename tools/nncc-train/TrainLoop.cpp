@@ -33,7 +33,8 @@ std::map<std::string, std::string> TrainLoop::settings() const {
                                                {"shuffle", options.shuffle ? "yes" : "no"},
                                                {"drop-last", options.dropLast ? "yes" : "no"},
                                                {"normalize", options.normalization},
-                                               {"augment", options.augmentation}};
+                                               {"augment", options.augmentation},
+                                               {"train", options.loading.trainStatements}};
   return result;
 }
 

@@ -56,7 +56,7 @@ Result<TrainedModel> TrainedModel::open(const std::string &path, const ModelOpti
   if (info.train_input_count == 0)
     return userError(path.ends_with(".so")
                          ? "'" + path + "' was not compiled for training: give its text, or compile it with nncc --train"
-                         : "'" + path + "' has no train section, which says what is trained; docs/training.md shows one");
+                         : "'" + path + "' has no train section, which says what is trained, and --train gives none; docs/training.md shows one");
   Result<Instance> instance = Instance::create(*model, options.threads, /*trains=*/true);
   if (!instance)
     return instance.error();

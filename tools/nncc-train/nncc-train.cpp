@@ -76,6 +76,10 @@ void addDataOptions(CLI::App &app, RawOptions &raw) {
 
 void addTrainingOptions(CLI::App &app, RawOptions &raw) {
   TrainOptions &options = raw.train;
+  app.add_option("--train", options.loading.trainStatements,
+                 "How a model's text is trained, or what changes in its train section: 'loss = mse(y, t); optimizer = sgd(lr = 0.1)'; @FILE "
+                 "reads it from a file")
+      ->type_name("TEXT|@FILE");
   app.add_option("--epochs", options.epochs, "Passes over the data; by default what the train section says")->check(CLI::PositiveNumber);
   app.add_option("--memory-budget", raw.memoryBudget,
                  "Let intermediates of a step take at most so many bytes, 512M (or K or G): values are computed again rather than kept")
@@ -131,6 +135,8 @@ void complete(const CLI::App &app, RawOptions &raw) {
   options.resume = app.count("--resume") > 0;
   options.resumeFrom = raw.resume;
   options.loading.seed = options.seed.value_or(0);
+  if (!options.loading.trainStatements.empty() && options.model.ends_with(".so"))
+    throw CLI::ValidationError("--train", "is decided when a model is compiled: nncc MODEL.nn --train='...'");
   if (!raw.memoryBudget.empty()) {
     options.loading.memoryBudgetBytes = *parseBytes(raw.memoryBudget);
     options.loading.batch = options.batch.value_or(0);
@@ -163,7 +169,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", "nncc-train " NNCC_VERSION);
   app.footer("DATA is PATH, FORMAT:PATH[,PATH...] or either with ?OPTION=VALUE&...:\n" + data::describeFormats());
   RawOptions raw;
-  app.add_option("MODEL", raw.train.model, "A model's text (.nn) with a train section, or a model compiled with nncc --train (.so)")
+  app.add_option("MODEL", raw.train.model, "A model's text (.nn) with a train section or --train, or a model compiled with nncc --train (.so)")
       ->required();
   addDataOptions(app, raw);
   addTrainingOptions(app, raw);

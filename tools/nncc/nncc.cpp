@@ -95,8 +95,11 @@ cl::opt<WeightsMode> weightsMode(
                           "into a file beside it, mapped at load")));
 cl::list<std::string> fixedDims("dim", cl::value_desc("name=value"), cl::cat(category),
                                 cl::desc("Fix a named dim, as in --dim batch=8"));
-cl::opt<bool> train("train", cl::cat(category),
-                    cl::desc("Compile the train section too: the model then trains as well as infers"));
+cl::opt<std::string> trainStatements(
+    "train", cl::ValueOptional, cl::value_desc("TEXT|@FILE"), cl::cat(category),
+    cl::desc("Compile the train section too: the model then trains as well as infers. TEXT is such a section, or "
+             "what changes in the model's: 'target label: i64[N]; loss = cross_entropy(logits, label); optimizer = adamw()'"));
+bool isTraining() { return trainStatements.getNumOccurrences() != 0; }
 cl::opt<std::string> memoryBudget("memory-budget", cl::value_desc("bytes"), cl::cat(category),
                                   cl::desc("Let intermediates of a training step, at the batch of the train section, take at most "
                                            "512M (or K or G): values are computed again rather than kept"));
@@ -185,7 +188,8 @@ ModelSource Driver::source() const {
   source.path = inputPath;
   source.fixedDims = dims;
   source.color = color;
-  source.training = train;
+  source.training = isTraining();
+  source.trainStatements = trainStatements;
   return source;
 }
 
@@ -345,7 +349,7 @@ Result<void> Driver::emitSharedObject() {
     llvm::errs() << compiled->warnings;
   ModelFiles files{pathFor("so"), self, weightsMode};
   // Linking resets all flags: lld is a program with flags of its own.
-  bool printReport = report, printPath = verbose, trains = train;
+  bool printReport = report, printPath = verbose, trains = isTraining();
   std::string architecture = gpuArchitecture();
   if (auto written = writeSharedObject(*compiled, files); !written)
     return written.error();
@@ -420,7 +424,9 @@ std::optional<std::string> findUsageMistake() {
   if (emitKind != Emit::SharedObject && gpuArchitectures.size() > 1)
     return "--arch: the output is for one architecture, found " +
            std::to_string(gpuArchitectures.size());
-  if (!memoryBudget.empty() && !train)
+  if (emitKind == Emit::Nn && !trainStatements.empty())
+    return "--emit=nn prints the model's text as it is; what --train=... says is no part of it";
+  if (!memoryBudget.empty() && !isTraining())
     return "--memory-budget is for a training step: say --train too";
   if (!memoryBudget.empty() && !tools::parseBytes(memoryBudget))
     return "--memory-budget " + memoryBudget + ": expected a number of bytes, or of K, M or G, as in 512M";

@@ -123,6 +123,7 @@ Result<Model> Model::open(const std::string &path, const ModelOptions &options) 
     jitOptions.weights = options.weights.empty() ? nullptr : options.weights.c_str();
     jitOptions.seed = options.seed;
     jitOptions.training = options.training;
+    jitOptions.train_statements = options.trainStatements.empty() ? nullptr : options.trainStatements.c_str();
     jitOptions.memory_budget = options.memoryBudgetBytes;
     jitOptions.batch = options.batch;
     jitOptions.tiles = options.compilesTiles ? -1 : 1;

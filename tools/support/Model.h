@@ -21,6 +21,7 @@ struct ModelOptions {
   uint64_t seed = 0;   ///< of initialised parameters, when text is compiled without weights
   bool infoOnly = false;
   bool training = false; ///< compile text with its train section
+  std::string trainStatements; ///< of text: what its train section is or what changes in it, as nncc --train has it
   int64_t memoryBudgetBytes = 0; ///< of text: bytes for intermediates of a training step; 0: any
   int64_t batch = 0;             ///< of text: the batch for which that is planned; 0: the train section's
   std::string tuning;          ///< a tuning file, or empty

@@ -33,6 +33,8 @@ typedef struct nncc_jit_options {
   int64_t batch;         /* the batch for which that is planned; 0: the train section's */
   int32_t tiles;       /* CUDA: how many tiles of each matrix product and convolution there are for
                         * tune() to choose from; 0: 1; -1: those that are worth the time */
+  const char *train_statements; /* what nncc --train=TEXT takes: a train section, or what changes in the
+                                 * model's; or NULL. Its messages name it --train. Implies training */
 } nncc_jit_options;
 
 /* *program is set even when this fails (to NULL only without any memory): it then answers

@@ -19,6 +19,7 @@ struct CompileOptions {
   uint64_t seed = 0;     ///< of initialised parameters
   int optLevel = 3;
   bool training = false; ///< compile the train section too: Model::createTrainer
+  std::string trainStatements{}; ///< a train section, or what changes in the model's; implies `training`
   int64_t memoryBudget = 0; ///< bytes for intermediates of a training step, of `batch` samples; 0: any
   int64_t batch = 0;        ///< 0: the train section's
   int tiles = 1; ///< CUDA: as nncc_jit_options has them
@@ -37,6 +38,7 @@ inline Model compile(const char *path, const char *text, CompileOptions options)
   given.seed = options.seed;
   given.opt_level = options.optLevel > 0 ? options.optLevel : -1;
   given.training = options.training;
+  given.train_statements = options.trainStatements.empty() ? nullptr : options.trainStatements.c_str();
   given.memory_budget = options.memoryBudget;
   given.batch = options.batch;
   given.tiles = options.tiles;

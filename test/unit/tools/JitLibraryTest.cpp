@@ -48,6 +48,41 @@ TEST(JitLibrary, CanBeClosedAndOpenedAgain) {
     compileOnce();
 }
 
+/// A train section beside the model's text.
+TEST(JitLibrary, TakesTrainStatements) {
+  void *library = dlopen(NNCC_JIT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto *compile = reinterpret_cast<nncc_jit_compile_fn *>(dlsym(library, "nncc_jit_compile"));
+  auto *error = reinterpret_cast<nncc_jit_error_fn *>(dlsym(library, "nncc_jit_error"));
+  auto *apiOf = reinterpret_cast<nncc_jit_api_fn *>(dlsym(library, "nncc_jit_api"));
+  auto *destroy = reinterpret_cast<nncc_jit_destroy_fn *>(dlsym(library, "nncc_jit_destroy"));
+  nncc_jit_options options = {};
+  options.size = sizeof options;
+  options.path = "line.nn";
+  options.text = "nn 1\nmodel Line(x: f32[N, 4]) {\n  return y = linear(x, 1) as fc\n}\n";
+  options.train_statements = "target t: f32[N, 1]; loss = mse(y, t)";
+  nncc_jit_program *program = nullptr;
+  EXPECT_EQ(compile(&options, &program), NNCC_USER_ERROR);
+  EXPECT_STREQ(error(program), "--train:1:1: error: this train section has no 'optimizer = ...'\n"
+                               "  target t: f32[N, 1]; loss = mse(y, t)\n"
+                               "  ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n");
+  destroy(program);
+
+  options.train_statements = "target t: f32[N, 1]; loss = mse(y, t); optimizer = sgd(lr = 0.1)";
+  ASSERT_EQ(compile(&options, &program), NNCC_OK) << error(program);
+  const nncc_api *api = apiOf(program);
+  nncc_model *model = nullptr;
+  ASSERT_EQ(api->create_model(api, nullptr, &model), NNCC_OK);
+  const nncc_model_info *info = api->model_info(model);
+  ASSERT_EQ(info->train_input_count, 2u);
+  EXPECT_STREQ(info->train_inputs[1].name, "t");
+  ASSERT_EQ(info->train_output_count, 1u);
+  EXPECT_STREQ(info->train_outputs[0].name, "loss");
+  api->destroy_model(model);
+  destroy(program);
+  dlclose(library);
+}
+
 /// The JIT and the model's own C interface, on the stand-in device.
 TEST(JitLibrary, CompilesForACudaDevice) {
   setenv("NNCC_CUDA_DRIVER", NNCC_TEST_CUDA_DRIVER, 1);
