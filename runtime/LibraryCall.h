@@ -73,7 +73,7 @@ enum class ConvolutionPass : uint8_t {
   WeightGradient, ///< from the input and the gradient of the output
 };
 
-/// What a call does after the sum, in this order: bias, residual, activation.
+/// What a call does after the sum, in this order: bias, residual, activation, gate.
 enum class LibraryActivation : uint8_t { None, Relu, GeluTanh };
 
 /// Whether the libraries multiply tensors of this type and leave the same type. Integers they only
@@ -93,6 +93,9 @@ template <class Number> struct LibraryCallOf {
   /// Arguments of the step, by number: the operands. -1: there is none. The result is the step's
   /// one result. x is a data gradient's output gradient, w a weight gradient's.
   int32_t x = -1, w = -1, bias = -1, residual = -1;
+  /// Where this one is not positive the result is 0: the gradient of a relu. It and the result are
+  /// dense. No library has that, so a kernel of the runtime's does it behind the library's function.
+  int32_t gate = -1;
   LibraryActivation activation = LibraryActivation::None;
   /// The kernel adds up parts that the step before left in a workspace; the call does the work of
   /// both.
@@ -124,6 +127,7 @@ LibraryCallOf<To> convertCall(const LibraryCallOf<From> &from, Convert convert) 
   to.w = from.w;
   to.bias = from.bias;
   to.residual = from.residual;
+  to.gate = from.gate;
   to.activation = from.activation;
   to.replacesParts = from.replacesParts;
   return to;

@@ -43,6 +43,7 @@ template <class Call, class Visit> void forEachOperand(Call &call, Visit visit) 
   visit("w", call.w);
   visit("bias", call.bias);
   visit("residual", call.residual);
+  visit("gate", call.gate);
 }
 
 /// What is written only where it holds.

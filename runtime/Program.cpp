@@ -160,7 +160,7 @@ private:
               what + ": no library takes " + std::string(nameOf(call.dtype)));
       require(step.resultCount == 1, what + ": expected one result");
       require(call.x >= 0 && call.w >= 0, what + ": has no operands");
-      for (int32_t operand : {call.x, call.w, call.bias, call.residual})
+      for (int32_t operand : {call.x, call.w, call.bias, call.residual, call.gate})
         require(operand >= -1 && operand < operandCount, what + ": operand out of range");
       require(!call.replacesParts || index > 0, what + ": there is no step before");
     }

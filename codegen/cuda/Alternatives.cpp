@@ -34,6 +34,17 @@ private:
   bool readFrame(Value x, Value w, Value bias, RankedTensorType space, unsigned channelDim);
   bool readTail(Value bias, RankedTensorType space, unsigned channelDim);
   bool isOfCallType(Value value) const;
+  static std::optional<nn::Access> accessOf(Value value, RankedTensorType space,
+                                            unsigned channelDim);
+  static bool isWhole(Value value, RankedTensorType space, unsigned channelDim) {
+    return accessOf(value, space, channelDim) == nn::Access::Full;
+  }
+  /// What stands behind a library's function writes its result as one run of elements.
+  bool isResultOneRun(const rt::MatrixProduct<nn::Dim> &product) const {
+    return product.yOffset == number(0) && product.yRow == product.columns &&
+           (nn::constantOf(product.products) == 1 ||
+            product.yProduct == product.rows * product.columns);
+  }
   bool isDenseChannelsLast(const nn::StridedView &view, const nn::Shape &shape) const;
   std::optional<rt::MatrixProduct<nn::Dim>> asProduct(const ConvGeometry &geometry,
                                                       int64_t panelWidth);
@@ -60,7 +71,12 @@ bool CallReader::isOfCallType(Value value) const {
   return nn::dtypeOf(cast<RankedTensorType>(value.getType()).getElementType()) == frame.dtype;
 }
 
-/// Bias, residual, activation: at most one of each, in this order.
+std::optional<nn::Access> CallReader::accessOf(Value value, RankedTensorType space,
+                                               unsigned channelDim) {
+  return nn::accessOf(cast<RankedTensorType>(value.getType()), space, channelDim);
+}
+
+/// Bias, residual, then an activation or the gradient of a relu: at most one of each, in this order.
 bool CallReader::readTail(Value bias, RankedTensorType space, unsigned channelDim) {
   auto take = [&](int32_t &place, Value value) {
     std::optional<int32_t> operand = operandOf(value);
@@ -73,17 +89,22 @@ bool CallReader::readTail(Value bias, RankedTensorType space, unsigned channelDi
     return false;
   Value current = body.epilogue.getRoot();
   for (Operation *op : body.epilogue.operations()) {
-    if (frame.activation != rt::LibraryActivation::None)
+    if (frame.activation != rt::LibraryActivation::None || frame.gate >= 0)
       return false;
-    if (auto add = dyn_cast<nn::AddOp>(op)) {
+    if (auto derivative = dyn_cast<nn::DerivativeOp>(op)) {
+      // Of relu's input or its result: both are positive in the same places.
+      ValueRange inputs = derivative.getInputs();
+      if (derivative.getOf() != "relu" || inputs.size() != 2 || inputs[1] != current ||
+          inputs[0] == current || !isWhole(inputs[0], space, channelDim) ||
+          !take(frame.gate, inputs[0]))
+        return false;
+    } else if (auto add = dyn_cast<nn::AddOp>(op)) {
       Value other = add.getLhs() == current ? add.getRhs() : add.getLhs();
       if ((add.getLhs() != current && add.getRhs() != current) || other == current)
         return false;
-      std::optional<nn::Access> access =
-          nn::accessOf(cast<RankedTensorType>(other.getType()), space, channelDim);
-      if (access == nn::Access::PerChannel
-              ? !take(frame.bias, other)
-              : access != nn::Access::Full || !take(frame.residual, other))
+      bool isPerChannel = accessOf(other, space, channelDim) == nn::Access::PerChannel;
+      if (isPerChannel ? !take(frame.bias, other)
+                       : !isWhole(other, space, channelDim) || !take(frame.residual, other))
         return false;
     } else if (op->getNumOperands() != 1 || op->getOperand(0) != current) {
       return false;
@@ -215,6 +236,8 @@ std::vector<LibraryCall> CallReader::readMatmul(nn::MatmulOp matmul) {
   }
   if (frame.transposedX && nn::constantOf(product.depth) == 1)
     product.xRow = product.rows;
+  if (frame.gate >= 0 && !isResultOneRun(product))
+    return {};
   frame.operation = product;
   return {frame};
 }
@@ -333,7 +356,8 @@ std::vector<LibraryCall> CallReader::readConv(nn::ConvOp conv) {
   ConvGeometry geometry(conv);
   nn::PackLoopsAttr pack = encoding.getPack();
   std::vector<LibraryCall> calls;
-  if (auto product = asProduct(geometry, pack.extent(pack.loopCount() - 1))) {
+  auto product = asProduct(geometry, pack.extent(pack.loopCount() - 1));
+  if (product && (frame.gate < 0 || isResultOneRun(*product))) {
     calls.push_back(frame);
     calls.back().operation = *product;
   }
@@ -345,9 +369,9 @@ std::vector<LibraryCall> CallReader::readConv(nn::ConvOp conv) {
     return calls;
   calls.push_back(frame);
   calls.back().operation = *convolution;
-  // Gradients of data read a weight that is mirrored in the run, and have nothing behind the sum.
+  // Gradients of data read a weight that is mirrored in the run.
   bool isMadeInRun = kernel.getInputs()[*weight].getDefiningOp<nn::KernelOp>() != nullptr;
-  if (isMadeInRun && !conv.getBias() && body.epilogue.operations().empty())
+  if (isMadeInRun && frame.bias < 0 && frame.activation == rt::LibraryActivation::None)
     if (auto gradient = asDataGradient(geometry, *convolution)) {
       calls.push_back(frame);
       calls.back().pass = rt::ConvolutionPass::DataGradient;

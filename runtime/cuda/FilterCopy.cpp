@@ -5,8 +5,6 @@
 namespace nncc::rt::cuda {
 namespace {
 
-constexpr const char *kSymbol = "copy_filter";
-
 /// A block copies 32 x 32 of the outputs and channels of one group and tap. Through shared memory, since neighbours in the source
 /// may be apart in the target: threads of a warp stand side by side along what is innermost, first there, then here.
 constexpr const char *kText = R"(
@@ -77,22 +75,8 @@ bool FilterStrides::areChannelsInnermost(const Convolution<int64_t> &shape) cons
 }
 
 Result<FilterCopier> FilterCopier::create(std::shared_ptr<const Device> device, DType dtype) {
-  // A program of its own, with one kernel.
-  Program program;
-  program.modelName = "filters of libraries";
-  program.kernels.push_back({kSymbol, kSymbol, "", 0});
-  ModelCudaKernel kernel{kSymbol, kText, nullptr};
-  ModelCuda model{};
-  model.header = headerOf(dtype);
-  model.kernelCount = 1;
-  model.kernels = &kernel;
-  auto table = KernelTable::load(device, program, model, {true}, 1, LogSink());
-  if (!table)
-    return table.error();
-  FilterCopier copier;
-  copier.device = std::move(device);
-  copier.kernels = std::move(*table);
-  return copier;
+  auto kernel = RuntimeKernel::create(std::move(device), "copy_filter", headerOf(dtype), kText);
+  return kernel ? Result<FilterCopier>(FilterCopier(std::move(*kernel))) : kernel.error();
 }
 
 Result<void> FilterCopier::launch(const Convolution<int64_t> &shape, CUdeviceptr from, const FilterStrides &fromStrides,
@@ -122,12 +106,8 @@ Result<void> FilterCopier::launch(const Convolution<int64_t> &shape, CUdeviceptr
   int numbers[] = {static_cast<int>(outputs), static_cast<int>(taps), static_cast<int>(channels)};
   void *arguments[] = {&from, &to, &numbers[0], &numbers[1], &numbers[2], &source, &target,
                        &readsOutputs, &writesOutputs};
-  if (CUresult code = device->driver().cuLaunchKernel(
-          kernels.function(0), static_cast<unsigned>((outputs + kTile - 1) / kTile),
-          static_cast<unsigned>(across), static_cast<unsigned>(deep), kThreads, 1, 1, 0, stream,
-          arguments, nullptr))
-    return device->failure(code, "cuLaunchKernel", "cannot bring a filter into another layout");
-  return {};
+  return kernel.launch({(outputs + kTile - 1) / kTile, across, deep}, kThreads, arguments, stream,
+                       "cannot bring a filter into another layout");
 }
 
 } // namespace nncc::rt::cuda

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/LibraryCall.h"
-#include "runtime/cuda/KernelLoader.h"
+#include "runtime/cuda/RuntimeKernel.h"
 
 namespace nncc::rt::cuda {
 
@@ -30,8 +30,8 @@ public:
                       CUdeviceptr to, const FilterStrides &toStrides, CUstream stream) const;
 
 private:
-  std::shared_ptr<const Device> device;
-  KernelTable kernels;
+  explicit FilterCopier(RuntimeKernel kernel) : kernel(std::move(kernel)) {}
+  RuntimeKernel kernel;
 };
 
 } // namespace nncc::rt::cuda

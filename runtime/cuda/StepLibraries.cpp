@@ -34,13 +34,30 @@ std::optional<BoundCall> StepLibraries::bind(const LibraryCall &call, const Boun
   align(call.x, product ? product->xOffset : 0);
   align(call.w, product ? product->wOffset : 0);
   align(call.bias, 0);
-  align(call.residual, 0);
+  if (!needsGate(result))
+    align(call.residual, 0);
   align(static_cast<int32_t>(step.args.size()) - 1, product ? product->yOffset : 0);
   const BoundArg &weight = bound.args[bound.steps[index].firstArg + static_cast<size_t>(call.w)];
   BufferKind kind = program->buffers[weight.buffer].kind;
   if (weightsStay && (kind == BufferKind::Constant || kind == BufferKind::Parameter))
     result.weight = bases[weight.buffer] + static_cast<CUdeviceptr>(weight.offsetBytes);
   return result;
+}
+
+Result<std::unique_ptr<StepAlternative>> StepLibraries::make(LibrarySession &session,
+                                                           const BoundCall &call,
+                                                           const std::string &algorithm) {
+  auto inner = session.make(withoutGate(call), algorithm);
+  if (!inner || !needsGate(call))
+    return inner;
+  std::shared_ptr<const GradientGate> &gate = gates[call.dtype];
+  if (!gate) {
+    auto created = GradientGate::create(place.device, call.dtype);
+    if (!created)
+      return created.error();
+    gate = std::make_shared<const GradientGate>(std::move(*created));
+  }
+  return makeGatedCall(gate, call, std::move(*inner));
 }
 
 Result<LibrarySession *> StepLibraries::session(LibraryKind kind,
@@ -99,7 +116,7 @@ Result<void> StepLibraries::choose(const KernelChoices &choices, const BoundEntr
     if (boundCall->isEmpty())
       continue;
     auto opened = session(libraryOf(*call), choices.library(libraryOf(*call)));
-    auto made = opened ? (*opened)->make(*boundCall, choice->algorithm) : opened.error();
+    auto made = opened ? make(**opened, *boundCall, choice->algorithm) : opened.error();
     if (!made) {
       Error error = made.error();
       error.message = describeKernel(kernel) + ", as the tuning file asks: " + error.message;
@@ -127,7 +144,7 @@ StepLibraries::candidates(const BoundEntry &bound, size_t step, std::vector<std:
       note(opened.error().message);
       continue;
     }
-    auto algorithms = (*opened)->algorithms(*boundCall);
+    auto algorithms = (*opened)->algorithms(withoutGate(*boundCall));
     if (!algorithms) {
       note(algorithms.error().message);
       continue;
@@ -135,7 +152,7 @@ StepLibraries::candidates(const BoundEntry &bound, size_t step, std::vector<std:
     if (algorithms->empty())
       note("has no algorithm for this");
     for (const std::string &algorithm : *algorithms) {
-      auto made = (*opened)->make(*boundCall, algorithm);
+      auto made = make(**opened, *boundCall, algorithm);
       if (made)
         found.push_back({nameOf(kind), algorithm, call.replacesParts, call.mayRoundToTf32, std::move(*made)});
       else

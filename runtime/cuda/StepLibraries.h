@@ -3,6 +3,7 @@
 // chosen for a run, or all that there are for tuning.
 #pragma once
 
+#include "runtime/cuda/GatedCall.h"
 #include "runtime/cuda/KernelChoices.h"
 #include "runtime/cuda/LaunchPlan.h"
 
@@ -29,6 +30,9 @@ public:
 private:
   std::optional<BoundCall> bind(const LibraryCall &call, const BoundEntry &bound,
                                 size_t step) const;
+  /// The whole call by an algorithm, with what the library leaves to us.
+  Result<std::unique_ptr<StepAlternative>> make(LibrarySession &session, const BoundCall &call,
+                                                const std::string &algorithm);
   Result<LibrarySession *> session(LibraryKind kind, std::shared_ptr<const KernelLibrary> library);
 
   const Program *program = nullptr;
@@ -41,6 +45,7 @@ private:
     std::optional<Error> failed;
   };
   Used used[std::size(kLibraryKinds)];
+  std::map<DType, std::shared_ptr<const GradientGate>> gates;
 };
 
 } // namespace nncc::rt::cuda

@@ -1,5 +1,5 @@
-"""--tune, --tuning, --require-tuning and nncc --tuning as their users call them: a network whose kernels the stand-ins for cuBLASLt and
-cuDNN do, on the stand-in CUDA device."""
+"""--tune, --tuning, --require-tuning and nncc --tuning as their users call them: networks whose kernels the stand-ins for cuBLASLt and
+cuDNN do, inferring and training, on the stand-in CUDA device."""
 
 import json
 import os
@@ -15,6 +15,23 @@ model Block(x: f32[N, 8, 6, 6]) {
   y = relu(conv2d(x, 16, kernel = 3, stride = 2, padding = 1) as first)
   z = relu(y + conv2d(y, 16, kernel = 1) as second)
   return out = gelu(linear(flatten(z), 12) as third, approximate = "tanh")
+}
+"""
+
+TRAINED = """nn 1
+dim N = 1..64
+model Trained(image: f32[N, 1, 28, 28]) {
+  x = relu(conv2d(image, 4, kernel = 3, stride = 2) as first)
+  x = relu(conv2d(x, 8, kernel = 3, stride = 2) as second)
+  x = relu(conv2d(x, 8, kernel = 3, padding = 1) as third)
+  return logits = linear(flatten(x), 10) as last
+}
+train {
+  target label: i64[N]
+  loss = cross_entropy(logits, label)
+  optimizer = sgd(lr = 0.05, momentum = 0.9)
+  batch = 16
+  epochs = 1
 }
 """
 
@@ -165,6 +182,67 @@ class Block(TuningTest):
         self.assertIn("cudnn: cuDNN, NVIDIA's library of convolutions, cannot be loaded", device["kernels"][0]["notes"][0])
         self.runs(self.model, "--device=cuda", *self.input, "--tuning", self.file, "--require-tuning", NNCC_CUDNN="/no/such",
                   NNCC_CUBLASLT="/no/such")
+
+
+class Training(TuningTest):
+    def setUp(self):
+        super().setUp()
+        with open(self.path("trained.nn"), "w", encoding="utf-8") as file:
+            file.write(TRAINED)
+        self.model = self.path("trained.nn")
+
+    def train(self, *arguments, status=0, device="cuda", **environment):
+        environment = harness.deviceEnvironment(CUDA_EMULATOR_MODE="plain", **environment)
+        digits = os.path.join(harness.DATA, "mnist") + "?range=:64"
+        result = harness.run(harness.program("nncc-train"), self.model, "--data", digits, "--device=" + device, *arguments, env=environment)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def losses(self, *arguments, **environment):
+        self.train("--csv", self.path("losses.csv"), "--log-every=1", *arguments, **environment)
+        with open(self.path("losses.csv"), encoding="utf-8") as file:
+            return [float(line.split(",")[1]) for line in file.read().splitlines()[1:]]
+
+    def testTunedAndUsed(self):
+        said = self.train("--tune", self.file, "--export", self.path("none.safetensors"), "--checkpoint", self.path("none"))
+        self.assertIn(f"tuned; {self.file} has the choices for batches of 16 (--tuning={self.file})", said)
+        self.assertFalse([name for name in os.listdir(os.path.dirname(self.file)) if name.startswith("none")], "nothing was trained")
+        device = self.read()
+        measured = {kernel["kernel"]: set(kernel["microseconds"]) for kernel in device["kernels"]}
+        self.assertIn("cudnn", measured["conv_weight_gradient"])
+        self.assertIn("cudnn", measured["conv2d_derivative"])
+        self.assertIn("cudnn", measured["conv2d_bias_relu"])
+        self.assertIn("cublasLt", measured["matmul"])
+        # Text is compiled with tiles to choose from.
+        self.assertTrue(any(name.startswith("nncc, ") for names in measured.values() for name in names), measured)
+        for kernel in device["kernels"]:
+            for library, algorithm in (("cublasLt", "fa4e 1 0 0 0 0 0 0"),
+                                       ("cudnn", {"conv_weight_gradient": "weight 1", "conv2d_derivative": "data 1"}.get(kernel["kernel"], "1"))):
+                if library in kernel["microseconds"]:
+                    kernel.update(use=library, algorithm=algorithm)
+        self.write(device)
+        use = ["--tuning", self.file, "--require-tuning"]
+        expected, found = self.losses(), self.losses(*use)
+        self.assertEqual(len(expected), 4)
+        for ours, theirs in zip(expected, found):
+            self.assertAlmostEqual(ours, theirs, delta=1e-4 * ours)
+        for call in ("cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"):
+            self.assertIn(f"{call} returned CUDNN_STATUS_EXECUTION_FAILED", self.train(*use, status=4, NNCC_FAKE_FAIL=f"{call}:*:5000"))
+        # The last batch of an epoch may be smaller.
+        self.assertRegex(self.train(*use, "--batch=24", status=1), "does not know .* at N = 24. Tune for it")
+
+    def testAFileForBoth(self):
+        """One from inference does not serve training, until it holds that too."""
+        infer = [self.model, "--device=cuda", "--batch", "16", "--input", "image=random"]
+        use = ["--tuning", self.file, "--require-tuning"]
+        self.runs(*infer, "--tune", self.file)
+        self.assertIn("does not know", self.train(*use, status=1))
+        self.train("--tune", self.file)
+        self.train(*use, "--max-steps=1")
+        self.runs(*infer, *use)
+
+    def testOnlyForCuda(self):
+        self.assertIn("use --device=cuda", self.train("--tune", self.file, status=1, device="cpu"))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ Program programWithAlternatives() {
   for (LibraryCall &gradient : gradients) {
     gradient.x = 0;
     gradient.w = 1;
+    gradient.gate = 1;
   }
   program.kernels[0].alternatives = {product, convolution, gradients[0], gradients[1]};
   return program;
@@ -119,7 +120,7 @@ TEST(ProgramJson, KeepsEveryFieldOfAlternatives) {
     EXPECT_EQ(is.operation.index(), i ? 1u : 0u);
     EXPECT_EQ(std::tuple(is.dtype, is.mayRoundToTf32, is.transposed, is.transposedX, is.pass, is.replacesParts, is.activation),
               std::tuple(was.dtype, was.mayRoundToTf32, was.transposed, was.transposedX, was.pass, was.replacesParts, was.activation));
-    EXPECT_EQ(std::tuple(is.x, is.w, is.bias, is.residual), std::tuple(was.x, was.w, was.bias, was.residual));
+    EXPECT_EQ(std::tuple(is.x, is.w, is.bias, is.residual, is.gate), std::tuple(was.x, was.w, was.bias, was.residual, was.gate));
   }
 }
 
@@ -132,6 +133,7 @@ TEST(ProgramJson, RefusesAlternativesThatCannotBe) {
   expectRefused(replaced(text, "\"gelu_tanh\"", "\"gelu\""), "unknown activation \"gelu\"");
   expectRefused(replaced(text, "\"x\":0,\"w\":1", "\"x\":0"), "alternative: has no operands");
   expectRefused(replaced(text, "\"bias\":1", "\"bias\":2"), "alternative: operand out of range");
+  expectRefused(replaced(text, "\"gate\":1", "\"gate\":2"), "alternative: operand out of range");
   expectRefused(replaced(text, "\"tf32\":true", "\"tf32\":true,\"replacesParts\":true"), "there is no step before");
 }
 
