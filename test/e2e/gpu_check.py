@@ -27,12 +27,15 @@ class GpuCheck(harness.TestCase):
         return harness.run(sys.executable, "-B", os.path.join(folder, "gpu-check"), *arguments, env=environment)
 
     def testChecksAndTimes(self):
-        folder = self.pack(MODELS)
-        listing = self.succeeds("ldd", *(os.path.join(folder, path) for path in ("bin/nncc-run", "models/cnn_infer.so"))).stdout
-        self.assertNotRegex(listing, "LLVM|MLIR")
-        result = self.check(folder, "--duration", "1")
+        folder = self.pack(MODELS + ",lenet_train_f32")
+        packed = sorted(os.listdir(os.path.join(folder, "models")))
+        self.assertEqual(packed, sorted(name + ".so.gz" for name in MODELS.split(",") + ["lenet_train_f32"]))
+        result = self.check(folder, "--duration", "1", CUDA_EMULATOR_MODE="plain")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertRegex(result.stdout, r"\n5 of 5 checks correct\n$")
+        self.assertRegex(result.stdout, r"\n6 of 6 checks correct\n$")
+        self.assertIn("correct  lenet_train_f32\n", result.stdout)
+        listing = self.succeeds("ldd", *(os.path.join(folder, path) for path in ("bin/nncc-run", "bin/nncc-train", "models/cnn_infer.so"))).stdout
+        self.assertNotRegex(listing, "LLVM|MLIR")
         with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
             report = json.load(file)
         self.assertEqual([timing["name"] for timing in report["timings"]], MODELS.split(","))
@@ -72,6 +75,30 @@ class GpuCheck(harness.TestCase):
         result = self.check(folder, "--only-correctness")
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"WRONG: matmul_batched\n")
+
+    def testAWrongTrainingIsNoticed(self):
+        folder = self.pack("lenet_train_f32")
+        path = os.path.join(folder, "manifest.json")
+        with open(path, encoding="utf-8") as file:
+            manifest = json.load(file)
+        # PyTorch's losses of that training, the fifth of which is now another.
+        manifest["trainings"][0]["losses"] = manifest["trainings"][0]["losses"][:6]
+        manifest["trainings"][0]["losses"][4] *= 1.01
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        result = self.check(folder, "--only-correctness", CUDA_EMULATOR_MODE="plain")
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"WRONG    lenet_train_f32\nstep 5: expected a loss of [\d.]+, found [\d.]+\n")
+        self.assertRegex(result.stdout, r"WRONG: lenet_train_f32\n$")
+
+    def testTunesATraining(self):
+        folder = self.pack("lenet_train_f32")
+        result = self.check(folder, CUDA_EMULATOR_MODE="plain", **harness.fakeLibraries())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"\nlenet_train_f32 +20 +\d+\.\d\d cublasLt\+cudnn +in a step of training\n")
+        with open(os.path.join(folder, "tuning.json"), encoding="utf-8") as file:
+            kernels = json.load(file)["devices"][0]["kernels"]
+        self.assertTrue(any(kernel["kernel"] == "conv_weight_gradient" and "cudnn" in kernel["microseconds"] for kernel in kernels))
 
     def testWithoutADevice(self):
         result = self.check(self.pack("matmul_batched"), "--device=cuda:7")

@@ -3,7 +3,7 @@
 Models, first weights and digits are those of the repository, in file order; `mixed_precision.py` needs PyTorch 2.4 or later, which has
 autocast in float16 and a gradient scaler on the CPU. Losses are those before each update.
 
-    PRECISION_MODEL.npy   losses of `mlp` (examples/simple_net_mnist.nn) and `lenet` in bf16 and in f16, with the scaler
+    PRECISION_MODEL.npy   losses of `mlp` (examples/simple_net_mnist.nn) and `lenet` in bf16, in f16 with the scaler, and in f32
     scaler.npy            [20, 4], `mlp` with a scale that overflows: loss, then scale, growth tracker and whether the update was made
 """
 
@@ -23,7 +23,7 @@ TARGET = os.path.join(REFERENCE, "mixed_precision")
 BATCH = 20
 # Learning rate of Adam, and steps: as long as a training of LeNet in f32 and one in f16 stay within a hundredth of each other.
 TRAININGS = {"mlp": (0.001, 100), "lenet": (0.0005, 50)}
-TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+TYPES = {"f32": None, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
 class Mlp(torch.nn.Module):
@@ -71,7 +71,7 @@ def train(model, optimizer, dtype, scaler, steps):
     for step in range(steps):
         part = slice(step % count * BATCH, (step % count + 1) * BATCH)
         optimizer.zero_grad()
-        with torch.autocast("cpu", dtype):
+        with torch.autocast("cpu", dtype, enabled=dtype is not None):
             loss = torch.nn.functional.cross_entropy(model(images[part]), labels[part])
         before = [parameter.detach().clone() for parameter in model.parameters()]
         scaler.scale(loss).backward()
