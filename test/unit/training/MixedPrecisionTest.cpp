@@ -35,6 +35,9 @@ const Training kTrainings[] = {
     {"bf16_lenet", "lenet.nn", "lenet_mnist_train", kLenetSettings + "precision = bf16", 0.02},
     {"f16_mlp", "simple_net_mnist.nn", "simple_net_mnist", kMlpSettings + "precision = f16", 0.003},
     {"f16_lenet", "lenet.nn", "lenet_mnist_train", kLenetSettings + "precision = f16", 0.01},
+    // What they are compared with there.
+    {"f32_mlp", "simple_net_mnist.nn", "simple_net_mnist", kMlpSettings, 1e-4},
+    {"f32_lenet", "lenet.nn", "lenet_mnist_train", kLenetSettings, 1e-3},
 };
 
 class MixedPrecision : public testing::TestWithParam<Training> {
