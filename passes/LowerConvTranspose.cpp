@@ -80,6 +80,7 @@ private:
   Value newWeight();
   Value newBias();
   Value sideBySide(Value result);
+  void noteOrigin(Value conv);
 
   nn::ConvTransposeOp op;
   TensorBuilder b;
@@ -216,6 +217,25 @@ Value Lowering::sideBySide(Value result) {
   return isLonger ? b.create<nn::SliceOp>(whole, starts, sizes, steps) : whole;
 }
 
+/// Libraries do the transposed convolution as it was; what this one is of cannot be seen in it.
+void Lowering::noteOrigin(Value conv) {
+  SmallVector<int64_t> kernel, pads;
+  bool hasStride = false;
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    hasStride |= dim.stride > 1;
+    if (dim.residues() != dim.stride || dim.padBegin < 0 || dim.padEnd < 0 || dim.dilation != 1 ||
+        y.getDimSize(2 + i) != dim.steps * dim.stride || op.getPadsBegin()[i] != op.getPadsEnd()[i])
+      return;
+    kernel.push_back(dim.kernel);
+    pads.push_back(dim.pad);
+  }
+  if (!hasStride || op.getBias())
+    return;
+  auto asAttr = [&](StringRef name, ArrayRef<int64_t> values) { return b.getNamedAttr(name, b.getDenseI64ArrayAttr(values)); };
+  conv.getDefiningOp()->setAttr(kTransposedAttr, b.getDictionaryAttr({asAttr("kernel", kernel), asAttr("pads", pads),
+                                                                      asAttr("strides", op.getStrides())}));
+}
+
 /// The elementwise op of one operand that alone reads `value`.
 static Operation *activationOf(Value value) {
   if (!value.hasOneUse())
@@ -251,6 +271,7 @@ LogicalResult Lowering::run() {
     padsEnd.push_back(std::max<int64_t>(dim.padEnd, 0));
   }
   Value result = b.create<nn::ConvOp>(newInput(), newWeight(), newBias(), strides, dilations, padsBegin, padsEnd, groups);
+  noteOrigin(result);
   // What an activation does to each element it does before the elements are moved as well, and then in the convolution's kernel.
   Value end = op.getResult();
   SmallVector<Operation *> replaced = {op};

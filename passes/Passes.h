@@ -17,6 +17,9 @@ inline constexpr llvm::StringLiteral kEvaluateFunction = "evaluate";
 inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
 /// On a result of @prepare and an argument of @infer: the name of the constant that leads from one to the other.
 inline constexpr llvm::StringLiteral kConstantAttr = "nn.constant";
+/// On an nn.conv that does a transposed convolution with a stride: `kernel`, `strides` and `pads` of that one, an i64 array each. Its
+/// output channels are [group][residue by the strides][channel], and the result has as many positions as they make.
+inline constexpr llvm::StringLiteral kTransposedAttr = "nn.transposed";
 /// Names of locations (NameLoc) around those of ops that belong to the backward pass or to the update of a training step.
 inline constexpr llvm::StringLiteral kBackwardLocation = "backward", kUpdateLocation = "update";
 /// On @train_step: bytes that its arena would take without a memory budget.

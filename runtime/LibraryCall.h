@@ -68,7 +68,9 @@ enum class ConvolutionPass : uint8_t {
   Output,
   /// The gradient of the input, from that of the output and the weight. The kernel that does it is a
   /// convolution with the mirrored weight, so position t of the kernel lies where the last but t
-  /// would.
+  /// would. With a stride it makes as many positions as the output has, each with those next to each
+  /// other that the stride leaves out, [group][residue][channel], and its weight is made so, too
+  /// (passes/LowerConvTranspose.cpp, runtime/cuda/ResidueOrder.h).
   DataGradient,
   WeightGradient, ///< from the input and the gradient of the output
 };

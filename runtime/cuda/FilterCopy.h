@@ -11,8 +11,9 @@ namespace nncc::rt::cuda {
 /// Elements from one index to the next.
 struct FilterStrides {
   int64_t offset = 0, group = 0, output = 0, tap = 0, channel = 0;
+  bool isByResidues = false; ///< the taps lie as ResidueOrder.h says; only to copy from
 
-  /// As the call says; a data gradient has its taps in reverse.
+  /// As the call says; a data gradient has its taps in reverse, or by residues.
   static FilterStrides ofCall(const LibraryCallOf<int64_t> &call);
   /// [group][output][tap][channel], dense.
   static FilterStrides channelsInnermost(const Convolution<int64_t> &shape);

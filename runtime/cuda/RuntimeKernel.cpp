@@ -4,6 +4,17 @@
 
 namespace nncc::rt::cuda {
 
+const char *elementHeader(DType dtype) {
+  switch (sizeBytesOf(dtype)) {
+  case 2:
+    return "using Element = unsigned short;\n";
+  case 8:
+    return "using Element = unsigned long long;\n";
+  default:
+    return "using Element = unsigned int;\n";
+  }
+}
+
 Result<RuntimeKernel> RuntimeKernel::create(std::shared_ptr<const Device> device,
                                             const char *symbol, const std::string &header,
                                             const char *text) {

@@ -6,6 +6,9 @@
 
 namespace nncc::rt::cuda {
 
+/// "using Element = unsigned short;": for kernels that move elements and do not look into them.
+const char *elementHeader(DType dtype);
+
 class RuntimeKernel {
 public:
   /// `header` stands before the text. An environment error without NVRTC.

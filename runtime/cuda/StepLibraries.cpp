@@ -48,16 +48,31 @@ Result<std::unique_ptr<StepAlternative>> StepLibraries::make(LibrarySession &ses
                                                            const BoundCall &call,
                                                            const std::string &algorithm) {
   auto inner = session.make(withoutGate(call), algorithm);
-  if (!inner || !needsGate(call))
+  if (!inner)
     return inner;
-  std::shared_ptr<const GradientGate> &gate = gates[call.dtype];
-  if (!gate) {
-    auto created = GradientGate::create(place.device, call.dtype);
+  if (needsGate(call)) {
+    auto gate = kernelOf(gates, call.dtype);
+    return gate ? Result(makeGatedCall(std::move(*gate), call, std::move(*inner))) : gate.error();
+  }
+  if (isInResidueOrder(call)) {
+    auto order = kernelOf(orders, call.dtype);
+    return order ? Result(makeResidueCall(std::move(*order), call, std::move(*inner)))
+                 : order.error();
+  }
+  return inner;
+}
+
+template <class Kernel>
+Result<std::shared_ptr<const Kernel>>
+StepLibraries::kernelOf(std::map<DType, std::shared_ptr<const Kernel>> &kernels, DType dtype) {
+  std::shared_ptr<const Kernel> &kernel = kernels[dtype];
+  if (!kernel) {
+    auto created = Kernel::create(place.device, dtype);
     if (!created)
       return created.error();
-    gate = std::make_shared<const GradientGate>(std::move(*created));
+    kernel = std::make_shared<const Kernel>(std::move(*created));
   }
-  return makeGatedCall(gate, call, std::move(*inner));
+  return kernel;
 }
 
 Result<LibrarySession *> StepLibraries::session(LibraryKind kind,

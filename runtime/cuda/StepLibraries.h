@@ -6,6 +6,7 @@
 #include "runtime/cuda/GatedCall.h"
 #include "runtime/cuda/KernelChoices.h"
 #include "runtime/cuda/LaunchPlan.h"
+#include "runtime/cuda/ResidueOrder.h"
 
 namespace nncc::rt::cuda {
 
@@ -33,6 +34,10 @@ private:
   /// The whole call by an algorithm, with what the library leaves to us.
   Result<std::unique_ptr<StepAlternative>> make(LibrarySession &session, const BoundCall &call,
                                                 const std::string &algorithm);
+  /// One of the runtime's own for elements of a type, made when it is first needed.
+  template <class Kernel>
+  Result<std::shared_ptr<const Kernel>>
+  kernelOf(std::map<DType, std::shared_ptr<const Kernel>> &kernels, DType dtype);
   Result<LibrarySession *> session(LibraryKind kind, std::shared_ptr<const KernelLibrary> library);
 
   const Program *program = nullptr;
@@ -46,6 +51,7 @@ private:
   };
   Used used[std::size(kLibraryKinds)];
   std::map<DType, std::shared_ptr<const GradientGate>> gates;
+  std::map<DType, std::shared_ptr<const ResidueOrder>> orders;
 };
 
 } // namespace nncc::rt::cuda

@@ -25,6 +25,14 @@ func.func @doubled(%x: tensor<?x16x8x8xf32, #nn.enc<[N]>>, %w: tensor<16x4x2x2xf
   return %y : tensor<?x4x16x16xf32, #nn.enc<[N]>>
 }
 
+// The data gradient of a convolution with a stride says which one that was.
+// CHECK-LABEL: func.func @strided_gradient
+// CHECK: nn.conv {{.*}}nn.transposed = {kernel = array<i64: 3, 3>, pads = array<i64: 1, 1>, strides = array<i64: 2, 2>}{{.*}} -> tensor<2x16x8x8xf32>
+func.func @strided_gradient(%x: tensor<2x16x8x8xf32>, %w: tensor<16x4x3x3xf32>) -> tensor<2x4x16x16xf32> {
+  %y = nn.conv_transpose %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 2, 2>} : (tensor<2x16x8x8xf32>, tensor<16x4x3x3xf32>) -> tensor<2x4x16x16xf32>
+  return %y : tensor<2x4x16x16xf32>
+}
+
 // Strides with dilations stay.
 // CHECK-LABEL: func.func @both
 // CHECK: nn.conv_transpose

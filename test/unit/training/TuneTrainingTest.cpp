@@ -10,6 +10,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 using namespace nncc;
 using namespace nncc::test;
@@ -102,8 +103,8 @@ protected:
     return TemporaryFolder::read(folder / "state.safetensors");
   }
 
-  std::vector<TunedKernel> tunedKernels() {
-    auto file = TuningFile::load(path);
+  std::vector<TunedKernel> tunedKernels(const std::string &of) {
+    auto file = TuningFile::load(of);
     EXPECT_TRUE(file && *file) << (file ? "there is none" : file.error().message);
     return (*file)->devices.at(0).kernels;
   }
@@ -132,11 +133,20 @@ void TuneTraining::expectTheSameByLibraries(double tolerance) {
   ours.tuneTraining(Batch(0).inputs(), path);
   constexpr int kSteps = 6; // of which the last are graphs
   std::vector<double> expected = train(ours, 0, kSteps);
+  // A convolution with a stride is its own gradient for no library: what has no time then.
+  setenv("NNCC_FAKE_FAIL", "cudnnGetConvolutionBackwardDataWorkspaceSize:*:3000", 1);
+  std::set<std::string> byBackwardDataAlone;
+  std::string other = folder / "other.json";
+  ours.tuneTraining(Batch(0).inputs(), other);
+  unsetenv("NNCC_FAKE_FAIL");
+  for (const TunedKernel &kernel : tunedKernels(other))
+    if (isDataGradient(kernel) && !kernel.microseconds.contains("cudnn"))
+      byBackwardDataAlone.insert(kernel.identity);
   for (bool byBackwardData : {true, false}) {
     rewrite([&](TunedKernel &kernel) {
       for (auto [library, algorithm] : {std::pair("cublasLt", "fa4e 1 0 0 0 0 0 0"),
                                         {"cudnn", isWeightGradient(kernel)                   ? "weight 1"
-                                                  : isDataGradient(kernel) && byBackwardData ? "data 1"
+                                                  : isDataGradient(kernel) && (byBackwardData || byBackwardDataAlone.contains(kernel.identity)) ? "data 1"
                                                                                              : "1"}})
         if (kernel.microseconds.contains(library)) {
           kernel.use = library;
@@ -222,7 +232,7 @@ TEST_F(TuneTraining, MeasuresTheKernelsOfBothWays) {
   Instance trainer = model->trainer();
   trainer.tuneTraining(Batch(0).inputs(), path);
   int weightGradients = 0, dataGradients = 0, products = 0;
-  for (const TunedKernel &kernel : tunedKernels()) {
+  for (const TunedKernel &kernel : tunedKernels(path)) {
     EXPECT_GT(kernel.microseconds.at("nncc"), 0);
     EXPECT_EQ(kernel.dims, (std::map<std::string, int64_t>{{"N", kBatch}}));
     EXPECT_TRUE(kernel.notes.empty()) << kernel.name << ": " << kernel.notes[0];
@@ -230,9 +240,9 @@ TEST_F(TuneTraining, MeasuresTheKernelsOfBothWays) {
     dataGradients += isDataGradient(kernel) && kernel.microseconds.contains("cudnn");
     products += kernel.name.starts_with("matmul") && kernel.microseconds.contains("cublasLt");
   }
-  // Weights but those of the image, whose channels are outermost; data but the image and what a strided one needs.
+  // Weights but those of the image, whose channels are outermost; data but the image.
   EXPECT_EQ(weightGradients, 4);
-  EXPECT_EQ(dataGradients, 3);
+  EXPECT_EQ(dataGradients, 4);
   EXPECT_GE(products, 3) << "forward, and both gradients";
 }
 
@@ -241,7 +251,7 @@ TEST_F(TuneTraining, MeasuresGradientsWithWhatStandsBehindThem) {
   Instance trainer = model->trainer();
   trainer.tuneTraining(Batch(0).inputs(), path);
   std::map<std::string, std::string> libraries;
-  for (const TunedKernel &kernel : tunedKernels()) {
+  for (const TunedKernel &kernel : tunedKernels(path)) {
     EXPECT_TRUE(kernel.notes.empty()) << kernel.name << ": " << kernel.notes[0];
     for (const char *library : {"cublasLt", "cudnn"})
       if (kernel.microseconds.contains(library))

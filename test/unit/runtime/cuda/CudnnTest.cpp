@@ -2,6 +2,7 @@
 // with the stand-in for cuDNN (test/fake-libraries).
 #include "runtime/cuda/FilterCopy.h"
 #include "runtime/cuda/KernelLibrary.h"
+#include "runtime/cuda/ResidueOrder.h"
 
 #include "cuda/CudaTestModel.h"
 
@@ -203,6 +204,8 @@ TEST_P(CudnnCalls, OutputsFromAFilterThatChanges) {
 
 TEST_P(CudnnCalls, GradientsOfData) {
   for (const Case &c : kCases) {
+    if (c.stride > 1)
+      continue;
     SCOPED_TRACE(c.name);
     std::vector<double> g = numbers(c.batch * c.outHeight() * c.outWidth() * c.outputs, 3), w = numbers(c.filterElements(), 4),
                         dx(static_cast<size_t>(c.batch * c.height * c.width * c.channels));
@@ -216,6 +219,76 @@ TEST_P(CudnnCalls, GradientsOfData) {
     int64_t elements = isDepthwise ? c.taps() * (c.outputs + 3) : c.groups * strides.group;
     expectResult(callOf(c, ConvolutionPass::DataGradient, GetParam(), strides),
                  {upload(g), upload(placed(c, w, strides, elements, /*isMirrored=*/true))}, dx, {"data 1"});
+  }
+}
+
+/// With a stride our weight has the taps of each residue side by side: [group][tap of a residue][output][residue][channel].
+TEST_P(CudnnCalls, GradientsOfDataWithAStride) {
+  for (const Case &c : {Case{"three", 2, 6, 10, 2, 8, 6, 3, 3, 2, 1, 1}, {"four", 1, 3, 4, 1, 6, 6, 4, 4, 2, 1, 1},
+                        {"two", 1, 4, 5, 1, 6, 9, 2, 3, 2, 1, 0}, {"five by three", 1, 2, 3, 1, 9, 6, 5, 5, 3, 1, 2}}) {
+    SCOPED_TRACE(c.name);
+    std::vector<double> g = numbers(c.batch * c.outHeight() * c.outWidth() * c.outputs, 3), w = numbers(c.filterElements(), 4),
+                        dx(static_cast<size_t>(c.batch * c.height * c.width * c.channels));
+    forEachProduct(c, [&](int64_t inX, int64_t inW, int64_t inY) {
+      dx[static_cast<size_t>(inX)] += g[static_cast<size_t>(inY)] * w[static_cast<size_t>(inW)];
+    });
+    // Along each dimension all (residue, place that is read from q) that there are, by the definition of a transposed convolution.
+    struct Reach {
+      int64_t first = 100, last = -100;
+    } reach[2];
+    const int64_t kernel[2] = {c.kernelHeight, c.kernelWidth};
+    for (int axis = 0; axis < 2; ++axis)
+      for (int64_t r = 0; r < c.stride; ++r)
+        for (int64_t at = -10; at <= 10; ++at)
+          if (int64_t k = r + c.pad - at * c.stride; k >= 0 && k < kernel[axis]) {
+            reach[axis].first = std::min(reach[axis].first, at);
+            reach[axis].last = std::max(reach[axis].last, at);
+          }
+    int64_t tapsHigh = reach[0].last - reach[0].first + 1, tapsWide = reach[1].last - reach[1].first + 1,
+            columns = c.stride * c.stride * c.groupChannels(), width = columns + 3;
+    std::vector<double> packed(static_cast<size_t>(c.groups * tapsHigh * tapsWide * c.groupOutputs() * width));
+    for (int64_t group = 0; group < c.groups; ++group)
+      for (int64_t m = 0; m < tapsHigh * tapsWide; ++m)
+        for (int64_t k = 0; k < c.groupOutputs(); ++k)
+          for (int64_t column = 0; column < columns; ++column) {
+            int64_t channel = column % c.groupChannels(), residue = column / c.groupChannels();
+            int64_t tapHigh = residue / c.stride + c.pad - (reach[0].first + m / tapsWide) * c.stride,
+                    tapWide = residue % c.stride + c.pad - (reach[1].first + m % tapsWide) * c.stride;
+            if (tapHigh >= 0 && tapHigh < c.kernelHeight && tapWide >= 0 && tapWide < c.kernelWidth)
+              packed[static_cast<size_t>(((group * tapsHigh * tapsWide + m) * c.groupOutputs() + k) * width + column)] =
+                  w[static_cast<size_t>(((group * c.groupOutputs() + k) * c.groupChannels() + channel) * c.taps() +
+                                        tapHigh * c.kernelWidth + tapWide)];
+          }
+    FilterStrides strides{0, tapsHigh * tapsWide * c.groupOutputs() * width, width, c.groupOutputs() * width, 1};
+    BoundCall call = callOf(c, ConvolutionPass::DataGradient, GetParam(), strides);
+    EXPECT_TRUE(isInResidueOrder(call));
+    std::vector<CUdeviceptr> arguments = {upload(g), upload(packed)};
+    expectResult(call, arguments, dx, {"data 1"});
+
+    // And the result in the order that our kernel leaves.
+    if (c.height % c.stride || c.width % c.stride)
+      continue;
+    std::vector<double> ordered;
+    for (int64_t n = 0; n < c.batch; ++n)
+      for (int64_t i = 0; i < c.height / c.stride * (c.width / c.stride); ++i)
+        for (int64_t group = 0; group < c.groups; ++group)
+          for (int64_t column = 0; column < columns; ++column) {
+            int64_t residue = column / c.groupChannels(), row = i / (c.width / c.stride) * c.stride + residue / c.stride,
+                    at = i % (c.width / c.stride) * c.stride + residue % c.stride;
+            ordered.push_back(dx[static_cast<size_t>(((n * c.height + row) * c.width + at) * c.channels + group * c.groupChannels() +
+                                                     column % c.groupChannels())]);
+          }
+    auto order = ResidueOrder::create(device, GetParam());
+    ASSERT_TRUE(order) << order.error().message;
+    auto whole = makeResidueCall(std::make_shared<const ResidueOrder>(std::move(*order)), call, std::move(*session->make(call, "data 1")));
+    arguments.push_back(upload(std::vector<double>(ordered.size(), 7)));
+    auto workspace = DeviceBlock::allocate(device, whole->workspaceBytes(), "a workspace");
+    auto launched = whole->launch(arguments, workspace->address(), stream.get());
+    ASSERT_TRUE(launched) << launched.error().message;
+    std::vector<std::byte> wanted = encode(GetParam(), ordered), bytes(wanted.size());
+    device->driver().cuMemcpyDtoHAsync_v2(bytes.data(), arguments.back(), bytes.size(), stream.get());
+    ASSERT_EQ(device->driver().cuStreamSynchronize(stream.get()), CUDA_SUCCESS);
+    EXPECT_EQ(bytes, wanted);
   }
 }
 
