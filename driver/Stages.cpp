@@ -2,6 +2,7 @@
 
 #include "driver/Stages.h"
 #include "codegen/cpu/CompileModule.h"
+#include "codegen/cuda/DeviceHeader.h"
 #include "codegen/link/WriteObject.h"
 #include "driver/Diagnose.h"
 #include "driver/PhaseDump.h"

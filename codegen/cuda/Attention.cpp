@@ -106,6 +106,8 @@ void AttentionEmitter::begin() {
   extents.push_back(code.dim(blocks));
   batch = code.delinearize(code.index("(" + code.indexType() + ")blockIdx.x"), extents);
   Value first = code.mul(batch.pop_back_val(), code.size(queries));
+  for (auto [number, position] : llvm::enumerate(batch))
+    code.declare(position, number == 0 ? "n" : number + 1 == batch.size() ? "head" : "i");
   code.declare(first, "first_query");
   query = code.add(first, code.div(code.index("thread"), code.size(parts)));
   code.declare(query, "query");
@@ -153,8 +155,9 @@ void AttentionEmitter::loadQuery() {
 void AttentionEmitter::loadTile() {
   auto loadSide = [&](Value tensor, StringRef tile, int64_t columns, int64_t padded) {
     auto type = cast<RankedTensorType>(tensor.getType());
-    std::string name = code.freshName("e");
-    code.open("for (int " + name + " = thread; " + name + " < kKeys * " + Twine(padded) + "; " + name + " += " + Twine(kThreads) + ")");
+    std::string name = code.openLoop("e", [&](const std::string &e) {
+      return "for (int " + e + " = thread; " + e + " < kKeys * " + std::to_string(padded) + "; " + e + " += " + std::to_string(kThreads) + ")";
+    });
     Value row = code.div(code.index(name), code.size(padded)), column = code.rem(code.index(name), code.size(padded));
     Value key = code.add(code.index("first_key"), row);
     std::string place = (tile + "[" + code.print(row) + "][" + code.print(column) + "]").str();

@@ -129,15 +129,17 @@ void AxisSweep::begin() {
 
 /// Opens the loop over the thread's elements; gives the index of one.
 AxisSweep::Index AxisSweep::openLoop() {
-  std::string name = code.freshName("e"), count = code.print(code.dim(elementsPerGroup()));
-  std::string first = threadsPerGroup == 1 ? "0" : "lane";
-  std::string step = threadsPerGroup == 1 ? "++" + name : name + " += " + std::to_string(threadsPerGroup);
+  std::string first = threadsPerGroup == 1 ? "0" : "lane", count = code.print(code.dim(elementsPerGroup()));
+  int64_t step = threadsPerGroup;
   if (parts > 1) {
     first = "first + row";
     count = "last";
-    step = name + " += " + std::to_string(kBlock / columns);
+    step = kBlock / columns;
   }
-  code.open("for (" + code.indexType() + " " + name + " = " + first + "; " + name + " < " + count + "; " + step + ")");
+  std::string name = code.openLoop("e", [&](const std::string &e) {
+    std::string next = step == 1 ? "++" + e : e + " += " + std::to_string(step);
+    return "for (" + code.indexType() + " " + e + " = " + first + "; " + e + " < " + count + "; " + next + ")";
+  });
   Index index = current;
   SmallVector<Value> extents = extentsOf(code, sweptLoops);
   for (auto [loop, position] : llvm::zip(sweptLoops, code.delinearize(code.index(name), extents)))
@@ -187,7 +189,7 @@ void AxisSweep::combineThreads(ArrayRef<std::string> names, TypeRange types,
     Values own, other;
     for (auto [name, type] : llvm::zip(names, types)) {
       own.push_back(code.atom(type, name));
-      std::string from = code.freshName("other");
+      std::string from = code.nameInBlock("other");
       code.line("const " + cppType(type, code.wideIndex) + " " + from + " = shuffle_xor(" + name + ", offset);");
       other.push_back(code.atom(type, from));
     }

@@ -134,7 +134,8 @@ int64_t Contraction::registersNeeded() {
 /// Shared memory, and where the block and the thread stand.
 void Contraction::beginBlock() {
   auto number = [](int64_t value) { return std::to_string(value); };
-  if (leftPlan().isPartial() || rightPlan().isPartial())
+  auto usesThreadCount = [](const LoadPlan &plan) { return plan.isPartial() && plan.isLoop(); };
+  if (usesThreadCount(leftPlan()) || usesThreadCount(rightPlan()))
     code.line("constexpr int kThreads = " + number(tile.threads()) + ";");
   code.line("constexpr int kBlockRows = " + number(tile.rows) + ", kBlockColumns = " + number(tile.columns) +
             ", kBlockDepth = " + number(tile.depth) + (tile.usesTensorCores ? ", kStages = " + number(tile.stages) : "") + ";");
@@ -197,7 +198,7 @@ Value Contraction::placeInParts(Value part, Value row, Value column) {
 void Contraction::skipRowsOutside(Value row, int64_t together) {
   if (nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0)
     return;
-  code.line("if (row >= " + code.print(code.dim(rows.floorDiv(together))) + ")");
+  code.line("if (" + code.print(row) + " >= " + code.print(code.dim(rows.floorDiv(together))) + ")");
   code.line(element.isF64() ? "  continue;" : "  break;");
 }
 
@@ -262,64 +263,38 @@ EmittedKernel Contraction::emitSum(int64_t parts) {
   return code.finish(launch);
 }
 
-void Contraction::declarePlainTiles() {
-  // Rows are padded, or the threads of a warp would write to the same bank.
-  constexpr int64_t kPadding = 4;
-  auto declare = [&](StringRef name, StringRef across, int64_t extent, bool alongDepth) {
-    int64_t padding = alongDepth ? kPadding : 0;
-    std::string padded = alongDepth ? " + " + std::to_string(kPadding) : "";
-    code.declareShared(sumElement(), name + "_tile[2][kBlockDepth][" + across + padded + "]", 2 * tile.depth * (extent + padding));
-  };
-  declare(leftName, "kBlockRows", tile.rows, leftAlongDepth);
-  declare(rightName, "kBlockColumns", tile.columns, rightAlongDepth);
-}
-
-void Contraction::placeThread() {
-  Value thread = code.index("thread"), threadsAcross = code.size(tile.columns / tile.threadColumns);
-  threadRow = code.mul(code.div(thread, threadsAcross), code.size(tile.threadRows));
-  code.declare(threadRow, "thread_row");
-  threadColumn = code.mul(code.rem(thread, threadsAcross), code.size(tile.columnRun()));
-  code.declare(threadColumn, "thread_column");
-}
-
-LoadPlace cuda::placeOf(KernelCode &code, const LoadPlan &plan, Value u) {
-  Value thread = code.index("thread"), unitsAlong = code.size(plan.unitsAlong);
-  if (plan.isRegular()) {
-    Value across = code.div(thread, unitsAlong);
-    if (plan.perThread > 1)
-      across = code.add(across, code.mul(u, code.size(plan.threads / plan.unitsAlong)));
-    return {code.mul(code.rem(thread, unitsAlong), code.size(plan.vector)), across};
-  }
-  Value unit = plan.perThread > 1 ? code.add(thread, code.mul(u, code.size(plan.threads))) : thread;
-  return {code.mul(code.rem(unit, unitsAlong), code.size(plan.vector)), code.div(unit, unitsAlong)};
-}
-
 /// What a thread knows of the rows that it loads, before the loop over the depth.
 void Contraction::writeRowValues() {
   if (!leftAlongDepth)
     return;
   LoadPlan plan = leftPlan();
-  std::string count = std::to_string(plan.perThread);
   code.blank();
-  code.line("// The rows of " + leftName + " that this thread loads.");
-  Value u = code.index("u");
-  Value row = code.add(firstRow, rowInBlock(placeOf(code, plan, u).across));
+  code.line("// The " + Twine(plan.isLoop() ? "rows" : "row") + " of " + leftName + " that this thread loads.");
+  Value row = code.add(firstRow, rowInBlock(placeOf(code, plan, code.index("u")).across));
   Value isRow = code.less(row, code.dim(rows));
   Value clipped = code.min(row, code.sub(code.dim(rows), code.size(1)));
-  SmallVector<std::pair<std::string, Value>> values;
-  std::string body = code.capture([&] {
-    values = rowValues(clipped);
+  code.suggest(row, "load_row");
+  code.suggest(clipped, "load_row_inside");
+  auto valuesOfRow = [&] {
+    SmallVector<std::pair<std::string, Value>> values = rowValues(clipped);
     if (!(nn::constantOf(rows) && *nn::constantOf(rows) % tile.rows == 0))
       values.push_back({"is_row", isRow});
+    return values;
+  };
+  if (!plan.isLoop()) {
+    for (auto &[name, value] : valuesOfRow())
+      arrays.push_back({name, code.atom(value.getType(), code.declare(value, name))});
+    return;
+  }
+  SmallVector<std::pair<std::string, Value>> values;
+  std::string body = code.capture([&] {
+    values = valuesOfRow();
     for (auto &[name, value] : values)
       code.line(name + "[u] = " + code.print(value) + ";");
   });
   for (auto &[name, value] : values)
-    code.line(cppType(value.getType(), code.wideIndex) + " " + name + "[" + count + "];");
-  code.line("#pragma unroll");
-  code.open("for (int u = 0; u < " + count + "; ++u)");
-  code.source.append(body);
-  code.close();
+    code.line(cppType(value.getType(), code.wideIndex) + " " + plan.declarator(name) + ";");
+  plan.forLoads(code, [&] { code.source.append(body); });
   for (auto &[name, value] : values)
     arrays.push_back({name, code.atom(value.getType(), name + "[u]")});
 }
@@ -327,7 +302,7 @@ void Contraction::writeRowValues() {
 /// An element, or vector, of the slice at depth `k0`.
 Contraction::Source Contraction::leftAt(LoadPlace place) {
   Value k = code.add(code.index("k0"), leftAlongDepth ? place.along : place.across);
-  code.declare(k, "k");
+  code.declare(k, leftPlan().isLoop() ? "k" : leftName + "_k");
   SmallVector<Value> values;
   Value isRow;
   if (!leftAlongDepth) {
@@ -348,7 +323,8 @@ Contraction::Source Contraction::leftAt(LoadPlace place) {
 Contraction::Source Contraction::rightAt(LoadPlace place) {
   Value k = code.add(code.index("k0"), rightAlongDepth ? place.along : place.across);
   Value column = code.add(firstColumn, rightAlongDepth ? place.across : place.along);
-  code.declare(k, "k");
+  code.declare(k, rightPlan().isLoop() ? "k" : rightName + "_k");
+  code.suggest(column, "column");
   bool columnsWhole = nn::constantOf(columns) && *nn::constantOf(columns) % tile.columns == 0;
   Value isColumn = columnsWhole ? Value() : code.less(column, code.dim(columns));
   Source source = rightSource(k, column);
@@ -364,108 +340,6 @@ Value Contraction::isDepth(Value k) {
 
 /// Both conditions hold; null is always true.
 Value Contraction::both(Value a, Value b) { return a && b ? arith::AndIOp::create(code, a, b).getResult() : a ? a : b; }
-
-/// The lambda that loads the slice at depth `k0` into registers.
-void Contraction::writeFetch() {
-  std::string type = storageType(element, code.wideIndex);
-  auto writeSide = [&](StringRef name, const LoadPlan &plan, llvm::function_ref<Source(LoadPlace)> sourceAt) {
-    code.line("#pragma unroll");
-    code.open("for (int u = 0; u < " + Twine(plan.perThread) + "; ++u)");
-    Source source = sourceAt(placeOf(code, plan, code.index("u")));
-    std::string place = source.pointer + " + " + code.print(source.offset);
-    std::string vector = std::to_string(plan.vector);
-    std::string loaded = "load<" + vector + ">(" + place + ")";
-    if (source.isInside)
-      loaded = code.print(source.isInside) + " ? " + loaded + " : Vector<" + type + ", " + vector + ">{}";
-    if (plan.isPartial())
-      code.line("if (" + plan.guard() + ")");
-    code.line((plan.isPartial() ? "  " : "") + name + "_next[u] = " + loaded + ";");
-    code.close();
-  };
-  LoadPlan left = leftPlan(), right = rightPlan();
-  code.blank();
-  code.line("// Loads the slice that begins at depth k0; what lies outside is zero.");
-  code.line("Vector<" + type + ", " + Twine(left.vector) + "> " + leftName + "_next[" + Twine(left.perThread) + "];");
-  code.line("Vector<" + type + ", " + Twine(right.vector) + "> " + rightName + "_next[" + Twine(right.perThread) + "];");
-  code.open("auto fetch = [&](const " + code.indexType() + " k0)");
-  writeSide(leftName, left, [&](LoadPlace place) { return leftAt(place); });
-  writeSide(rightName, right, [&](LoadPlace place) { return rightAt(place); });
-  code.close(";");
-}
-
-/// The lambda that puts the registers into shared memory, depth outermost.
-void Contraction::writeCommit() {
-  std::string convert = element.isF16() || element.isBF16() ? "to_float(" : "";
-  auto writeSide = [&](StringRef name, const LoadPlan &plan, bool alongDepth) {
-    code.line("#pragma unroll");
-    code.open("for (int u = 0; u < " + Twine(plan.perThread) + "; ++u)");
-    LoadPlace place = placeOf(code, plan, code.index("u"));
-    std::string along = code.print(place.along), across = code.print(place.across);
-    std::string guard = plan.isPartial() ? "if (" + plan.guard() + ") " : "";
-    std::string value = convert + name.str() + "_next[u].at[j]" + (convert.empty() ? "" : ")");
-    std::string j = plan.vector == 1 ? "" : along == "0" ? "j" : along + " + j";
-    if (plan.vector == 1) {
-      value = convert + name.str() + "_next[u].at[0]" + (convert.empty() ? "" : ")");
-      code.line(guard + name + "_tile[stage][" + (alongDepth ? along : across) + "][" + (alongDepth ? across : along) + "] = " + value + ";");
-    } else if (!alongDepth && convert.empty()) {
-      code.line(guard + "store(&" + name + "_tile[stage][" + across + "][" + along + "], " + name + "_next[u]);");
-    } else {
-      if (!guard.empty())
-        code.line(StringRef(guard).rtrim());
-      code.line("#pragma unroll");
-      code.line("for (int j = 0; j < " + Twine(plan.vector) + "; ++j)");
-      code.line("  " + name + "_tile[stage][" + (alongDepth ? j : across) + "][" + (alongDepth ? across : j) + "] = " + value + ";");
-    }
-    code.close();
-  };
-  code.blank();
-  code.line("// Puts the loaded slice into shared memory, a row for each step of the depth.");
-  code.open("auto commit = [&](const int stage)");
-  writeSide(leftName, leftPlan(), leftAlongDepth);
-  writeSide(rightName, rightPlan(), rightAlongDepth);
-  code.close(";");
-}
-
-void Contraction::writeMultiply() {
-  const std::string &end = depthEnd;
-  int64_t run = tile.columnRun(), runs = tile.threadColumns / run;
-  code.blank();
-  code.line(sumType() + " sum[kRows][kColumns] = {};");
-  code.line("fetch(" + depthBegin + ");");
-  code.line("commit(0);");
-  code.line("__syncthreads();");
-  code.open("for (" + code.indexType() + " k0 = " + depthBegin + ", stage = 0; k0 < " + end + "; k0 += kBlockDepth, stage ^= 1)");
-  code.line("const bool has_next = k0 + kBlockDepth < " + end + ";");
-  code.line("if (has_next)");
-  code.line("  fetch(k0 + kBlockDepth);");
-  // A product of one slice has no loop around this one, and ptxas would move the reads of all depths to its beginning: more registers
-  // than there are.
-  bool isOneSlice = nn::constantOf(depth) && *nn::constantOf(depth) <= tile.depth;
-  code.line(isOneSlice ? "#pragma unroll 4" : "#pragma unroll");
-  code.open("for (int k = 0; k < kBlockDepth; ++k)");
-  code.line(sumType() + " left[kRows], right[kColumns];");
-  code.line("#pragma unroll");
-  code.line("for (int i = 0; i < kRows; ++i)");
-  code.line("  left[i] = " + leftName + "_tile[stage][k][thread_row + i];");
-  code.line("#pragma unroll");
-  code.line("for (int c = 0; c < kColumns; ++c)");
-  // Runs of four columns stand a whole row of threads apart: the threads of a warp read neighbouring banks.
-  std::string column = runs == 1 ? "c" : "c / " + std::to_string(run) + " * " + std::to_string(tile.columns / runs) + " + c % " + std::to_string(run);
-  code.line("  right[c] = " + rightName + "_tile[stage][k][thread_column + " + column + "];");
-  code.line("#pragma unroll");
-  code.open("for (int i = 0; i < kRows; ++i)");
-  code.line("#pragma unroll");
-  code.line("for (int c = 0; c < kColumns; ++c)");
-  code.line("  sum[i][c] += left[i] * right[c];");
-  code.close();
-  code.close();
-  code.open("if (has_next)");
-  code.line("commit(stage ^ 1);");
-  code.line("__syncthreads();");
-  code.close();
-  code.close();
-  code.blank();
-}
 
 Value Contraction::applyChain(const nn::Chain &chain, RankedTensorType space, unsigned channelDim, Value root, Value row,
                               Value channel) {
@@ -533,8 +407,10 @@ void Contraction::forColumns(function_ref<void(Value, Value)> body) {
       code.close();
   };
   Value begin = code.add(firstColumn, threadColumn);
-  if (stores == 1)
+  if (stores == 1) {
+    code.suggest(begin, "column");
     return guarded(begin, code.size(0));
+  }
   std::string name = storeVector == 1 ? "c" : "g";
   code.line("#pragma unroll");
   code.open("for (int " + name + " = 0; " + name + " < " + (storeVector == 1 ? "kColumns" : Twine(stores)) + "; ++" + name + ")");

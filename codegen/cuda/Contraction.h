@@ -1,7 +1,7 @@
 // The frame of contraction kernels: a block computes a tile of rows x columns of a matrix product, a thread a small tile of that in
 // registers. Slices of both operands, kBlockDepth deep, go through shared memory in several stages, so that the next slice is on
 // its way from memory while the current one is multiplied. Conv.cpp and Matmul.cpp say where rows and columns lie and what becomes
-// of a result; Contraction.cpp multiplies with the threads' own multiply-adds, TensorTiles.cpp on tensor cores.
+// of a result; PlainTiles.cpp multiplies with the threads' own multiply-adds, TensorTiles.cpp on tensor cores.
 //
 // A kernel's text, launch and shared memory are the same for every device: where one has no instruction for something,
 // device/nncc_device.cuh does it in another way. So a source can travel in a model without naming an architecture.
@@ -140,6 +140,7 @@ private:
   void writeCopies();
   void writeTensorMultiply();
   void writeStep();
+  std::string placeInTile(llvm::StringRef name, bool alongDepth, mlir::Value row, mlir::Value column);
   std::string tileAt(llvm::StringRef name, bool alongDepth, mlir::Value row, mlir::Value column);
 
   mlir::Value part;

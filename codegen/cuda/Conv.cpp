@@ -168,6 +168,7 @@ ConvCode::Position ConvCode::positionOf(Value row) {
   }
   // Row t of a window is its position t / width, t % width.
   Value group = code.size(rowGroup), t = code.rem(row, group);
+  code.suggest(t, "in_window");
   SmallVector<Value> index = code.delinearize(code.div(row, group), extents(pooled));
   SmallVector<Value> inWindow =
       code.delinearize(t, {code.size(window[0].kernel), code.size(window[1].kernel), code.size(window[2].kernel)});
@@ -319,6 +320,7 @@ void ConvCode::storePooled() {
     // Read element by element: the operands of a chain before a pool lie at another place for every row.
     code.lanes = 1;
     Value own = code.add(channel, code.index("j"));
+    code.suggest(own, "channel");
     Value root = sumAt("i + t", sumColumn);
     if (conv.getBias())
       root = arith::AddFOp::create(code, root, code.readMemory(element, code.pointerOf(conv.getBias()), own));

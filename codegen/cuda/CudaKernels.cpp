@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/CudaKernels.h"
 
+#include "codegen/cuda/DeviceHeader.h"
 #include "codegen/cuda/EmitKernel.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -10,12 +11,6 @@ using namespace mlir;
 using namespace nncc;
 using namespace nncc::codegen;
 using namespace nncc::codegen::cuda;
-
-static constexpr char kDeviceHeader[] =
-#include "codegen/cuda/nncc_device.inc"
-    ;
-
-StringRef cuda::deviceHeader() { return kDeviceHeader; }
 
 std::optional<KernelPlan::Finish> CudaKernels::keep(EmittedKernel &code) {
   sources.push_back({code.symbol, std::move(code.source), code.budget, code.product});
@@ -50,24 +45,24 @@ FailureOr<KernelPlan> CudaKernels::emit(nn::KernelOp kernel, StringRef symbol, b
 }
 
 std::string cuda::printCudaFile(const rt::Program &program, ArrayRef<CudaSource> sources) {
-  std::string text = "// " + program.modelName + ": the kernels of its entry points, in the order in which they run.\n\n";
-  text += deviceHeader();
+  std::string kernels;
   std::vector<std::string> names = program.dimNames();
   llvm::StringSet<> printed;
   for (const rt::EntryPoint &entry : program.entryPoints) {
-    text += "\n//===----------------------------------------------------------------------===//\n// " + entry.name +
-            "\n//===----------------------------------------------------------------------===//\n";
+    kernels += "\n//===----------------------------------------------------------------------===//\n// " + entry.name +
+               "\n//===----------------------------------------------------------------------===//\n";
     for (auto [number, step] : llvm::enumerate(entry.steps)) {
       const rt::Kernel &kernel = program.kernels[step.kernel];
       const rt::CudaLaunch &launch = *kernel.cuda;
-      text += "\n// Step " + std::to_string(number + 1);
+      kernels += "\n// Step " + std::to_string(number + 1);
       if (!kernel.source.empty())
-        text += ", " + kernel.source;
-      text += ": " + kernel.symbol + "<<<dim3(" + launch.gridX.toString(names) + ", " + launch.gridY.toString(names) + ", " +
-              launch.gridZ.toString(names) + "), " + std::to_string(launch.threadsPerBlock) + ">>>\n";
+        kernels += ", " + kernel.source;
+      kernels += ": " + kernel.symbol + "<<<dim3(" + launch.gridX.toString(names) + ", " + launch.gridY.toString(names) + ", " +
+                 launch.gridZ.toString(names) + "), " + std::to_string(launch.threadsPerBlock) + ">>>\n";
       if (printed.insert(kernel.symbol).second)
-        text += sources[step.kernel].text;
+        kernels += sources[step.kernel].text;
     }
   }
-  return text;
+  return "// " + program.modelName + ": the kernels of its entry points, in the order in which they run.\n\n" +
+         deviceHeaderFor(kernels) + kernels;
 }

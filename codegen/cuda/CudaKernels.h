@@ -1,4 +1,4 @@
-// The kernels of a model as CUDA C++: one function per kernel, and the header that all of them may use.
+// The kernels of a model as CUDA C++: one function per kernel.
 #pragma once
 
 #include "codegen/cuda/CudaOptions.h"
@@ -10,9 +10,6 @@
 #include <vector>
 
 namespace nncc::codegen::cuda {
-
-/// The text of device/nncc_device.cuh.
-llvm::StringRef deviceHeader();
 
 struct CudaSource {
   std::string symbol; ///< Kernel::symbol of the program
@@ -42,7 +39,8 @@ private:
   CudaOptions options;
 };
 
-/// All kernels of a program as one self-contained file, in the order in which they run, for nvcc, clang or a reader.
+/// All kernels of a program as one self-contained file, in the order in which they run, for nvcc, clang or a reader: behind the parts
+/// of the device header that they use.
 std::string printCudaFile(const rt::Program &program, llvm::ArrayRef<CudaSource> sources);
 
 } // namespace nncc::codegen::cuda

@@ -14,8 +14,15 @@ struct LoadPlan {
   /// Positions along do not depend on the number of the load.
   bool isRegular() const { return threads % unitsAlong == 0; }
   bool isPartial() const { return units % threads != 0; }
+  /// A thread has several loads: what belongs to one stands in an array, and what is done for all in a loop over `u`.
+  bool isLoop() const { return perThread > 1; }
+  /// The variable of load `u` of those called `name`, and its declaration.
+  std::string at(const std::string &name) const { return isLoop() ? name + "[u]" : name; }
+  std::string declarator(const std::string &name) const { return isLoop() ? name + "[" + std::to_string(perThread) + "]" : name; }
   /// The condition for load `u` of a thread when not every thread has it.
-  std::string guard() const { return "thread + u * kThreads < " + std::to_string(units); }
+  std::string guard() const { return (isLoop() ? "thread + u * kThreads < " : "thread < ") + std::to_string(units); }
+  /// Writes what is done for each load.
+  void forLoads(KernelCode &code, llvm::function_ref<void()> write) const;
 };
 
 struct LoadPlace {

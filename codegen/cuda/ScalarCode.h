@@ -72,6 +72,10 @@ public:
   void reserve(llvm::ArrayRef<llvm::StringRef> hints);
   /// A name that no other variable has: the hint, or with a number behind it.
   std::string freshName(llvm::StringRef hint);
+  /// As freshName(), until the innermost open block ends.
+  std::string nameInBlock(llvm::StringRef hint);
+  /// Opens a loop over a variable of this name, or with a number behind it; `head` is "for (...)" around it. Gives the name.
+  std::string openLoop(llvm::StringRef hint, llvm::function_ref<std::string(const std::string &)> head);
   /// Local memory that the code may take: on some architectures CUDA's sine, cosine and tangent keep the digits of a large angle's
   /// remainder in an array there.
   int64_t stackBytes = 0;
@@ -83,10 +87,14 @@ protected:
   bool isInBranch() const { return getInsertionBlock() != scratch.get(); }
 
 private:
+  /// C++'s, a higher number binds tighter.
+  enum Precedence { Ternary = 1, Or, And, BitOr, BitXor, BitAnd, Equality, Relation, Shift, Sum, Product, Unary, Atom };
   struct Expression {
     std::string text;
     int precedence;
   };
+  // Of the ops in the scratch block that stand for text: what is written, or the pointer whose element is read.
+  static constexpr llvm::StringLiteral kAtomAttr = "text", kPointerAttr = "pointer";
   const Expression &expressionOf(mlir::Value value);
   static bool isPlain(const Expression &expression);
   mlir::Value foldedOr(mlir::Value value);
@@ -104,7 +112,11 @@ private:
   llvm::DenseMap<mlir::Value, std::string> suggestions;
   void beginBlock();
   void endBlock();
-  llvm::SmallVector<llvm::SmallVector<mlir::Value>> scopes; ///< values that became known in each open block
+  struct Scope {
+    llvm::SmallVector<mlir::Value> values; ///< that became known in this block
+    llvm::SmallVector<std::string> names;  ///< of its variables; blocks behind it may use them again
+  };
+  llvm::SmallVector<Scope> scopes; ///< the open blocks
   llvm::SmallVector<unsigned> blockNumbers;
   unsigned blockCount = 0;
   llvm::StringSet<> names;

@@ -1,4 +1,4 @@
-// Indented C++ text, line by line.
+// Indented C++ text, line by line; long lines are broken where a person would.
 #pragma once
 
 #include "llvm/ADT/Twine.h"
@@ -9,11 +9,7 @@ namespace nncc::codegen::cuda {
 
 class SourceWriter {
 public:
-  void line(const llvm::Twine &text) {
-    text_.append(2 * depth, ' ');
-    text_ += text.str();
-    text_ += '\n';
-  }
+  void line(const llvm::Twine &text);
   void blank() { text_ += '\n'; }
   /// "text {", and what follows is one level deeper up to close().
   void open(const llvm::Twine &text) {

@@ -83,33 +83,35 @@ Value Contraction::rowInBlock(Value across) {
   return code.add(code.add(warpBegin, code.mul(code.rem(inWarp, eight), code.size(tile.threadRows))), code.div(inWarp, eight));
 }
 
-/// Where an element of the slice at hand lies.
-std::string Contraction::tileAt(StringRef name, bool alongDepth, Value row, Value column) {
+/// Where in its slice an element lies.
+std::string Contraction::placeInTile(StringRef name, bool alongDepth, Value row, Value column) {
   std::string width = alongDepth ? "kBlockDepth" : name == leftName ? "kBlockRows" : "kBlockColumns";
   // Words of floats that lie along the columns are read eight columns of four rows at a time.
   if (!alongDepth && element.isF32())
     width += ", 32";
-  return (name + "_tile[stage] + swizzled<" + storageType(element, code.wideIndex) + ", " + width + ">(" + code.print(row) + ", " +
-          code.print(column) + ")")
-      .str();
+  return "swizzled<" + storageType(element, code.wideIndex) + ", " + width + ">(" + code.print(row) + ", " + code.print(column) + ")";
+}
+
+/// The address of an element of the slice at hand.
+std::string Contraction::tileAt(StringRef name, bool alongDepth, Value row, Value column) {
+  return name.str() + "_tile[stage] + " + placeInTile(name, alongDepth, row, column);
 }
 
 /// The lambda that starts the copies of a slice.
 void Contraction::writeCopies() {
   auto writeSide = [&](StringRef name, const LoadPlan &plan, bool alongDepth, function_ref<Source(LoadPlace)> sourceAt) {
-    code.line("#pragma unroll");
-    code.open("for (int u = 0; u < " + Twine(plan.perThread) + "; ++u)");
-    LoadPlace place = placeOf(code, plan, code.index("u"));
-    Source source = sourceAt(place);
-    std::string from = source.pointer + " + " + code.print(source.offset);
-    std::string condition = source.isInside ? ", " + code.print(source.isInside) : "";
-    std::string to = tileAt(name, alongDepth, place.across, place.along);
-    if (plan.isPartial())
-      code.line("if (" + plan.guard() + ")");
-    std::string indent = plan.isPartial() ? "  " : "";
-    code.line(indent + "copy_async<" + Twine(plan.vector) + ">(" + to + ",");
-    code.line(indent + "              " + from + condition + ");");
-    code.close();
+    plan.forLoads(code, [&] {
+      LoadPlace place = placeOf(code, plan, code.index("u"));
+      Source source = sourceAt(place);
+      std::string from = source.pointer + " + " + code.print(source.offset);
+      std::string condition = source.isInside ? ", " + code.print(source.isInside) : "";
+      std::string to = tileAt(name, alongDepth, place.across, place.along);
+      if (plan.isPartial())
+        code.line("if (" + plan.guard() + ")");
+      std::string indent = plan.isPartial() ? "  " : "";
+      code.line(indent + "copy_async<" + Twine(plan.vector) + ">(" + to + ",");
+      code.line(indent + "              " + from + condition + ");");
+    });
   };
   code.blank();
   code.line("// Starts to copy the slice that begins at depth k0 into a stage; what lies outside becomes zero.");
@@ -167,7 +169,7 @@ void Contraction::writeStep() {
     Value depth = code.add(code.add(k, code.mul(fours, four)), code.rem(lane, four));
     Value across = code.add(first, code.add(code.mul(eights, code.size(8)), code.div(lane, four)));
     unrolled("  for (int j = 0; j < 4; ++j)");
-    code.line("    " + to + "[j] = __float_as_uint(*(" + tileAt(name, false, depth, across) + "));");
+    code.line("    " + to + "[j] = __float_as_uint(" + name + "_tile[stage][" + placeInTile(name, false, depth, across) + "]);");
   };
   Value j = code.index("j"), two = code.size(2);
   unrolled("for (int i = 0; i < kRows / 2; ++i)");

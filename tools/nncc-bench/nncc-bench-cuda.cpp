@@ -3,6 +3,7 @@
 //
 // Every compilation runs in a process of its own, which begins with loading NVRTC, as the first run of a model does.
 
+#include "codegen/cuda/DeviceHeader.h"
 #include "driver/ImportModel.h"
 #include "driver/Stages.h"
 #include "runtime/cuda/Device.h"

@@ -75,6 +75,9 @@ template <class T> __device__ __forceinline__ T shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
 
+/// What a kernel writes to *status; runtime/KernelAbi.h.
+enum Status { kIndexOutOfRange = 1 };
+
 //===----------------------------------------------------------------------===//
 // Copies into shared memory that run beside the kernel
 //===----------------------------------------------------------------------===//
@@ -260,6 +263,3 @@ template <int kColumns> __device__ __forceinline__ void gather_columns(float (&s
         second = keeps_second ? second : received;
       }
 }
-
-/// What a kernel writes to *status; runtime/KernelAbi.h.
-enum Status { kIndexOutOfRange = 1 };

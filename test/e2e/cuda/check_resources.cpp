@@ -8,6 +8,7 @@
 //
 // Exit status: 0 as expected, 1 a kernel is over its budget or the golden file is out of date, 4 no NVRTC.
 
+#include "codegen/cuda/DeviceHeader.h"
 #include "driver/ImportModel.h"
 #include "driver/Stages.h"
 #include "runtime/File.h"

@@ -3,6 +3,7 @@
 // with a plain triple loop. Values are small integers, so that every sum is exact.
 #include "test/unit/cuda-emulator/Emulator.h"
 
+#include <array>
 #include <cstring>
 
 namespace nncc::cuemu::test {
@@ -62,11 +63,18 @@ struct MmaShape {
   int k;
 };
 
-class Multiply : public EmulatorTest, public ::testing::WithParamInterface<MmaShape> {};
+void PrintTo(const MmaShape &shape, std::ostream *stream) { *stream << shape.instruction; }
+
+class Multiply : public EmulatorTest, public ::testing::WithParamInterface<MmaShape> {
+protected:
+  /// Runs the instruction with two registers of an operand exchanged (0, 0: none), and says which results are not those of the triple
+  /// loop.
+  void run(std::array<int, 2> exchangedA, std::array<int, 2> exchangedB, std::vector<std::string> &wrong);
+};
 
 int bitsOf(const std::string &type) { return type == "tf32" || type == "f32" || type == "s32" ? 32 : type == "f16" || type == "bf16" ? 16 : 8; }
 
-TEST_P(Multiply, followsTheManualsLayout) {
+void Multiply::run(std::array<int, 2> exchangedA, std::array<int, 2> exchangedB, std::vector<std::string> &wrong) {
   const MmaShape &shape = GetParam();
   std::string a = shape.a, b = shape.b, c = shape.c;
   int k = shape.k, perA = 32 / bitsOf(a), perC = 32 / bitsOf(c);
@@ -99,19 +107,21 @@ TEST_P(Multiply, followsTheManualsLayout) {
                                std::to_string(4 * perLane) + "; add.u64 %d4, %d1, %d3; mul.wide.u32 %d5, %r20, 16; add.u64 %d6, %d2, %d5;\n");
   for (size_t i = 0; i < perLane; i++)
     text += "ld.global.b32 %r" + std::to_string(i) + ", [%d4+" + std::to_string(4 * i) + "]; ";
-  auto list = [](const char *prefix, int begin, int count) {
+  auto list = [](const char *prefix, int begin, int count, std::array<int, 2> exchanged = {}) {
     std::string result = "{";
-    for (int i = 0; i < count; i++)
-      result += (i ? ", " : "") + std::string(prefix) + std::to_string(begin + i);
+    for (int i = 0; i < count; i++) {
+      int number = i == exchanged[0] ? exchanged[1] : i == exchanged[1] ? exchanged[0] : i;
+      result += (i ? ", " : "") + std::string(prefix) + std::to_string(begin + number);
+    }
     return result + "}";
   };
-  text += std::string("\n") + shape.instruction + " " + list("%q", 0, countC) + ", " + list("%r", 0, countA) + ", " +
-          list("%r", countA, countB) + ", " + list("%r", countA + countB, countC) + ";\n";
+  text += std::string("\n") + shape.instruction + " " + list("%q", 0, countC) + ", " + list("%r", 0, countA, exchangedA) + ", " +
+          list("%r", countA, countB, exchangedB) + ", " + list("%r", countA + countB, countC) + ";\n";
   for (int i = 0; i < countC; i++)
     text += "st.global.b32 [%d6+" + std::to_string(4 * i) + "], %q" + std::to_string(i) + "; ";
   text += "ret; }";
   Buffer<uint32_t> x(registers), y(std::vector<uint32_t>(128, 0));
-  ASSERT_EQ(run(function(load(text), "k"), {1, 32}, x.address, y.address), CUDA_SUCCESS);
+  ASSERT_EQ(EmulatorTest::run(function(load(text), "k"), {1, 32}, x.address, y.address), CUDA_SUCCESS);
   std::vector<uint32_t> result = y.read();
   for (int lane = 0; lane < 32; lane++)
     for (int i = 0; i < 4; i++) {
@@ -121,8 +131,28 @@ TEST_P(Multiply, followsTheManualsLayout) {
         expected += valueA(at.row, j) * valueB(j, at.column);
       uint32_t word = result[static_cast<size_t>(lane * 4 + i / perC)];
       uint32_t bits = perC == 2 ? word >> 16 * (i % 2) & 0xffff : word;
-      EXPECT_EQ(bits, c == "s32" ? static_cast<uint32_t>(expected) : encode(c, expected)) << "lane " << lane << ", register " << i;
+      if (bits != (c == "s32" ? static_cast<uint32_t>(expected) : encode(c, expected)))
+        wrong.push_back("lane " + std::to_string(lane) + ", register " + std::to_string(i));
     }
+}
+
+TEST_P(Multiply, followsTheManualsLayout) {
+  std::vector<std::string> wrong;
+  run({}, {}, wrong);
+  EXPECT_EQ(wrong, std::vector<std::string>());
+}
+
+/// The commonest slip in a kernel with inline assembly: nothing but the values can show it.
+TEST_P(Multiply, showsAWrongOrderOfOperands) {
+  std::vector<std::string> wrong;
+  run({0, 1}, {}, wrong);
+  EXPECT_FALSE(wrong.empty()) << "rows of the left operand";
+  const MmaShape &shape = GetParam();
+  if (8 * shape.k * bitsOf(shape.b) / 32 / 32 < 2)
+    return; // the right operand is one register
+  wrong.clear();
+  run({}, {0, 1}, wrong);
+  EXPECT_FALSE(wrong.empty()) << "halves of the depth of the right operand";
 }
 
 INSTANTIATE_TEST_SUITE_P(
