@@ -126,4 +126,5 @@ class Gradients(DeviceTest):
 
 
 if __name__ == "__main__":
+    harness.requireNvrtc()
     unittest.main()
