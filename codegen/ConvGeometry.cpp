@@ -84,3 +84,7 @@ bool ConvGeometry::neverPads() const {
       return false;
   return true;
 }
+
+bool ConvGeometry::isPointwise() const {
+  return tapCount() == 1 && neverPads() && stride[0] == 1 && stride[1] == 1 && stride[2] == 1;
+}

@@ -32,6 +32,8 @@ struct ConvGeometry {
   nn::Dim outPositions() const { return out[0] * out[1] * out[2]; }
   /// No window reaches outside the input.
   bool neverPads() const;
+  /// Every output position reads the input position of the same index, and no other.
+  bool isPointwise() const;
   /// The spatial position of the type's dimension 2 + i within D, H, W.
   unsigned slotOf(unsigned spatialDim) const;
 

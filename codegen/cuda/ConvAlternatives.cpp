@@ -25,8 +25,7 @@ bool CallReader::isDenseChannelsLast(const nn::StridedView &view, const nn::Shap
 std::optional<rt::MatrixProduct<nn::Dim>> CallReader::asProduct(const ConvGeometry &geometry,
                                                                 int64_t panelWidth) {
   nn::ConvOp conv = geometry.conv;
-  bool isPointwise = geometry.groups == 1 && geometry.tapCount() == 1 && geometry.neverPads() &&
-                     llvm::all_of(geometry.stride, [](int64_t stride) { return stride == 1; });
+  bool isPointwise = geometry.groups == 1 && geometry.isPointwise();
   if (!isPointwise || x.strides[1] != number(1) || y.strides[1] != number(1))
     return std::nullopt;
   auto positions = [](auto list) {
@@ -201,8 +200,7 @@ std::vector<LibraryCall> CallReader::readConv(nn::ConvOp conv) {
 /// Of a pointwise convolution: the gradients of the outputs, turned, times the input.
 std::optional<rt::MatrixProduct<nn::Dim>>
 CallReader::weightGradientAsProduct(const ConvGeometry &geometry, const nn::StridedView &g) {
-  bool isPointwise = geometry.groups == 1 && geometry.tapCount() == 1 && geometry.neverPads() &&
-                     llvm::all_of(geometry.stride, [](int64_t stride) { return stride == 1; });
+  bool isPointwise = geometry.groups == 1 && geometry.isPointwise();
   auto isOne = [](nn::Dim stride) { return nn::constantOf(stride) == 1; };
   if (!isPointwise || !isOne(x.strides[1]) || !isOne(g.strides[1]) ||
       !(isOne(y.strides[1]) || geometry.channels == 1))

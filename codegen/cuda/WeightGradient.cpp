@@ -116,9 +116,7 @@ LogicalResult WeightGradientCode::plan() {
   depth = geometry.batch * geometry.outPositions();
   products = geometry.constant(geometry.groups);
 
-  bool isPointwise = geometry.tapCount() == 1 && geometry.neverPads() &&
-                     llvm::all_of(geometry.stride, [](int64_t stride) { return stride == 1; });
-  if (isPointwise)
+  if (geometry.isPointwise())
     xStride = positionStride(*xView, geometry.in);
   gStride = positionStride(*gView, geometry.out);
   channelsInnermost = nn::constantOf(xView->strides[1]) == 1;

@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/GatedCall.h"
 
+#include "runtime/cuda/FinishedCall.h"
+
 namespace nncc::rt::cuda {
 namespace {
 
@@ -64,24 +66,16 @@ int64_t resultElements(const BoundCall &call) {
              : shape.batch * shape.outputs * shape.outHeight * shape.outWidth;
 }
 
-class GatedCall final : public StepAlternative {
+class GatedCall final : public FinishedCall {
 public:
   GatedCall(std::shared_ptr<const GradientGate> gate, const BoundCall &call,
             std::unique_ptr<StepAlternative> inner)
-      : gate(std::move(gate)), call(call), inner(std::move(inner)),
-        elements(resultElements(call)) {
-    constexpr int64_t kAlignmentBytes = 256;
-    sumOffset = (this->inner->workspaceBytes() + kAlignmentBytes - 1) & -kAlignmentBytes;
-    neededBytes = sumOffset + elements * sizeBytesOf(call.dtype);
-  }
+      : FinishedCall(std::move(inner), resultElements(call) * sizeBytesOf(call.dtype)),
+        gate(std::move(gate)), call(call), elements(resultElements(call)) {}
 
-  Result<void> launch(std::span<const CUdeviceptr> arguments, CUdeviceptr workspace,
+private:
+  Result<void> finish(CUdeviceptr sum, std::span<const CUdeviceptr> arguments,
                       CUstream stream) const override {
-    CUdeviceptr sum = workspace + static_cast<CUdeviceptr>(sumOffset);
-    std::vector<CUdeviceptr> ofInner(arguments.begin(), arguments.end());
-    ofInner.back() = sum;
-    if (auto done = inner->launch(ofInner, workspace, stream); !done)
-      return done;
     auto operand = [&](int32_t index) {
       return index < 0 ? CUdeviceptr(0) : arguments[static_cast<size_t>(index)];
     };
@@ -89,11 +83,9 @@ public:
                         stream);
   }
 
-private:
   std::shared_ptr<const GradientGate> gate;
   BoundCall call;
-  std::unique_ptr<StepAlternative> inner;
-  int64_t elements, sumOffset = 0;
+  int64_t elements;
 };
 
 } // namespace

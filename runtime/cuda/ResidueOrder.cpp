@@ -1,6 +1,8 @@
-// See ResidueOrder.h.
+// The kernel that reorders and its launch; see ResidueOrder.h.
 
 #include "runtime/cuda/ResidueOrder.h"
+
+#include "runtime/cuda/FinishedCall.h"
 
 #include <algorithm>
 
@@ -31,31 +33,22 @@ int64_t elementsOf(const Convolution<int64_t> &shape) {
   return shape.batch * shape.channels * shape.inHeight * shape.inWidth;
 }
 
-class ResidueCall final : public StepAlternative {
+class ResidueCall final : public FinishedCall {
 public:
   ResidueCall(std::shared_ptr<const ResidueOrder> order, const BoundCall &call,
               std::unique_ptr<StepAlternative> inner)
-      : order(std::move(order)), shape(std::get<Convolution<int64_t>>(call.operation)),
-        inner(std::move(inner)) {
-    constexpr int64_t kAlignmentBytes = 256;
-    denseOffset = (this->inner->workspaceBytes() + kAlignmentBytes - 1) & -kAlignmentBytes;
-    neededBytes = denseOffset + elementsOf(shape) * sizeBytesOf(call.dtype);
-  }
-
-  Result<void> launch(std::span<const CUdeviceptr> arguments, CUdeviceptr workspace,
-                      CUstream stream) const override {
-    std::vector<CUdeviceptr> ofInner(arguments.begin(), arguments.end());
-    ofInner.back() = workspace + static_cast<CUdeviceptr>(denseOffset);
-    if (auto done = inner->launch(ofInner, workspace, stream); !done)
-      return done;
-    return order->launch(shape, ofInner.back(), arguments.back(), stream);
-  }
+      : FinishedCall(std::move(inner), elementsOf(std::get<Convolution<int64_t>>(call.operation)) *
+                                           sizeBytesOf(call.dtype)),
+        order(std::move(order)), shape(std::get<Convolution<int64_t>>(call.operation)) {}
 
 private:
+  Result<void> finish(CUdeviceptr dense, std::span<const CUdeviceptr> arguments,
+                      CUstream stream) const override {
+    return order->launch(shape, dense, arguments.back(), stream);
+  }
+
   std::shared_ptr<const ResidueOrder> order;
   Convolution<int64_t> shape;
-  std::unique_ptr<StepAlternative> inner;
-  int64_t denseOffset = 0;
 };
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "runtime/cuda/CudnnFunctions.h"
 
 #include <type_traits>
+#include <vector>
 
 namespace nncc::cuda::dnn {
 
@@ -151,6 +152,21 @@ struct Shape {
   int shape[4], strides[4];
 };
 
+/// What every kernel is told of a convolution, in this order: the two tensors, the type, the filter, the windows.
+struct Geometry {
+  Geometry(Tensor x, Filter w, Description convolution, Tensor y)
+      : in(x), out(y), type(elementOf(x->type)), w(*w), convolution(*convolution) {}
+  void addTo(std::vector<void *> &arguments) {
+    OpaqueConvolution &c = convolution;
+    arguments.insert(arguments.end(), {&in, &out, &type, &w.channels, &w.height, &w.width, &c.groups, &c.pads[0],
+                                       &c.pads[1], &c.strides[0], &c.strides[1], &c.dilations[0], &c.dilations[1]});
+  }
+  Shape in, out;
+  int type;
+  OpaqueFilter w;
+  OpaqueConvolution convolution;
+};
+
 double scalar(const void *value, DataType type) {
   return type == DATA_DOUBLE ? *static_cast<const double *>(value)
                              : double(*static_cast<const float *>(value));
@@ -180,36 +196,14 @@ Status convolve(Handle handle, const void *alpha, Tensor xShape, const void *x, 
     return kBadParameter;
   if (Status status = checkAlgorithm(algorithm, workspace, workspaceBytes))
     return status;
-  Shape in(xShape), out(yShape);
-  int type = elementOf(xShape->type);
+  Geometry geometry(xShape, wShape, convolution, yShape);
   double scale = scalar(alpha, xShape->type), scaleOfZ = scalar(alphaOfZ, xShape->type),
          error = fakelibrary::isWrong() ? 1 : 0;
   int *marks = algorithm == 1 ? static_cast<int *>(workspace) : nullptr;
-  OpaqueConvolution &c = *convolution;
-  void *arguments[] = {&x,
-                       &w,
-                       &z,
-                       &bias,
-                       &y,
-                       &in,
-                       &out,
-                       &type,
-                       &wShape->channels,
-                       &wShape->height,
-                       &wShape->width,
-                       &c.groups,
-                       &c.pads[0],
-                       &c.pads[1],
-                       &c.strides[0],
-                       &c.strides[1],
-                       &c.dilations[0],
-                       &c.dilations[1],
-                       &scale,
-                       &scaleOfZ,
-                       &activation,
-                       &error,
-                       &marks};
-  return fakelibrary::launch(kText, "convolve", elementsOf(yShape), arguments, handle->stream)
+  std::vector<void *> arguments = {&x, &w, &z, &bias, &y};
+  geometry.addTo(arguments);
+  arguments.insert(arguments.end(), {&scale, &scaleOfZ, &activation, &error, &marks});
+  return fakelibrary::launch(kText, "convolve", elementsOf(yShape), arguments.data(), handle->stream)
              ? kSuccess
              : kExecutionFailed;
 }
@@ -223,31 +217,13 @@ Status differentiate(const char *kernel, Handle handle, const void *alpha, const
     return kBadParameter;
   if (Status status = checkAlgorithm(algorithm, workspace, workspaceBytes))
     return status;
-  Shape in(xShape), out(yShape);
-  int type = elementOf(xShape->type);
+  Geometry geometry(xShape, wShape, convolution, yShape);
   double scale = scalar(alpha, xShape->type), error = fakelibrary::isWrong() ? 1 : 0;
   int *marks = algorithm == 1 ? static_cast<int *>(workspace) : nullptr;
-  OpaqueConvolution &c = *convolution;
-  void *arguments[] = {&left,
-                       &right,
-                       &result,
-                       &in,
-                       &out,
-                       &type,
-                       &wShape->channels,
-                       &wShape->height,
-                       &wShape->width,
-                       &c.groups,
-                       &c.pads[0],
-                       &c.pads[1],
-                       &c.strides[0],
-                       &c.strides[1],
-                       &c.dilations[0],
-                       &c.dilations[1],
-                       &scale,
-                       &error,
-                       &marks};
-  return fakelibrary::launch(kGradientText, kernel, elements, arguments, handle->stream)
+  std::vector<void *> arguments = {&left, &right, &result};
+  geometry.addTo(arguments);
+  arguments.insert(arguments.end(), {&scale, &error, &marks});
+  return fakelibrary::launch(kGradientText, kernel, elements, arguments.data(), handle->stream)
              ? kSuccess
              : kExecutionFailed;
 }

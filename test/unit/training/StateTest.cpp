@@ -2,6 +2,7 @@
 // untouched by an error; and inference with what was trained.
 
 #include "test/unit/training/CompiledModel.h"
+#include "test/unit/training/ImageBatch.h"
 
 #include "test/unit/runtime/TemporaryFolder.h"
 
@@ -9,7 +10,6 @@
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
-#include <random>
 
 using namespace nncc;
 using namespace nncc::test;
@@ -37,24 +37,9 @@ train {
 }
 )";
 
-/// The batch of a step, the same whenever it is asked for.
-struct Batch {
-  explicit Batch(int step) {
-    std::mt19937_64 random(step);
-    std::uniform_real_distribution<float> number(-1, 1);
-    for (float &pixel : image)
-      pixel = number(random);
-    for (int64_t &value : label)
-      value = static_cast<int64_t>(random() % kClasses);
-  }
-  std::vector<Tensor> inputs() const {
-    std::vector<Tensor> tensors;
-    tensors.push_back(Tensor::borrow(image.data(), {kBatch, 1, 8, 8}));
-    tensors.push_back(Tensor::borrow(label.data(), {kBatch}));
-    return tensors;
-  }
-  std::vector<float> image = std::vector<float>(kBatch * 64);
-  std::vector<int64_t> label = std::vector<int64_t>(kBatch);
+/// The batch of a step.
+struct Batch : ImageBatch {
+  explicit Batch(int step) : ImageBatch(step, {kBatch, 1, 8, 8}, kClasses) {}
 };
 
 std::vector<std::vector<double>> train(Instance &trainer, int from, int to) {

@@ -4,12 +4,12 @@
 #include "runtime/cuda/TuningFile.h"
 #include "test/unit/runtime/TemporaryFolder.h"
 #include "test/unit/training/CompiledModel.h"
+#include "test/unit/training/ImageBatch.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
-#include <random>
 #include <set>
 
 using namespace nncc;
@@ -53,24 +53,9 @@ constexpr char kTrain[] = R"(train {
 }
 )";
 
-/// The batch of a step, the same whenever it is asked for.
-struct Batch {
-  explicit Batch(int step) {
-    std::mt19937_64 random(static_cast<uint64_t>(step));
-    std::uniform_real_distribution<float> number(-1, 1);
-    for (float &pixel : image)
-      pixel = number(random);
-    for (int64_t &value : label)
-      value = static_cast<int64_t>(random() % kClasses);
-  }
-  std::vector<Tensor> inputs() const {
-    std::vector<Tensor> tensors;
-    tensors.push_back(Tensor::borrow(image.data(), {kBatch, 4, 8, 8}));
-    tensors.push_back(Tensor::borrow(label.data(), {kBatch}));
-    return tensors;
-  }
-  std::vector<float> image = std::vector<float>(kBatch * 4 * 64);
-  std::vector<int64_t> label = std::vector<int64_t>(kBatch);
+/// The batch of a step.
+struct Batch : ImageBatch {
+  explicit Batch(int step) : ImageBatch(step, {kBatch, 4, 8, 8}, kClasses) {}
 };
 
 /// Trains for steps `from` to `to` and returns the losses.
