@@ -35,7 +35,7 @@ struct OpaquePreference {
 
 namespace {
 
-constexpr uint64_t kMark = 0xfa4e; ///< of our algorithms
+constexpr uint64_t kMark = 0xfa4e; ///< of our algorithms; behind it the number, and the alignment that one was found for
 constexpr size_t kWorkspaceBytes = 4096;
 
 constexpr const char *kText = R"(
@@ -199,6 +199,7 @@ NNCC_EXPORT Status cublasLtMatmulAlgoGetHeuristic(Handle handle, Description ope
     HeuristicResult &result = results[*count];
     if (Status status = cublasLtMatmulAlgoCheck(handle, operation, a, b, c, d, &algorithm, &result))
       return status;
+    result.algorithm.data[2] = *std::min_element(preference->alignments, preference->alignments + 4);
     if (result.workspaceBytes <= preference->workspaceBytes)
       ++*count;
   }
@@ -221,6 +222,10 @@ NNCC_EXPORT Status cublasLtMatmul(Handle handle, Description operation, const vo
                                      : double(*static_cast<const float *>(value));
   };
   const void *bias = operation->epilogue & EPILOGUE_BIAS ? operation->bias : nullptr;
+  // A device's loads of vectors would fault.
+  for (const void *operand : {A, B, C, static_cast<const void *>(D), bias})
+    if (algorithm->data[2] && reinterpret_cast<uintptr_t>(operand) % algorithm->data[2] != 0)
+      return kInvalidValue;
   int type = elementOf(a->type), transposed = operation->transposesA == OP_T,
       transposedB = operation->transposesB == OP_T,
       activation = operation->epilogue & EPILOGUE_RELU   ? 1

@@ -44,6 +44,14 @@ constexpr char kRelus[] = R"(model Small(image: f32[N, 4, 8, 8]) {
   return logits
 }
 )";
+/// Behind five numbers, a bias, no parameter and no gradient begins at 16 bytes.
+constexpr char kOdd[] = R"(model Odd(image: f32[N, 4, 8, 8]) {
+  x = linear(flatten(image), 5) as first
+  x = linear(relu(x), 16) as second
+  logits = linear(x, 5) as third
+  return logits
+}
+)";
 constexpr char kTrain[] = R"(train {
   target label: i64[N]
   loss = cross_entropy(logits, label)
@@ -245,6 +253,19 @@ TEST_F(TuneTraining, MeasuresGradientsWithWhatStandsBehindThem) {
   EXPECT_EQ(libraries["conv2d_derivative"], " cublasLt cudnn cudnn") << "pointwise, which is a product too, and grouped";
   EXPECT_EQ(libraries["conv2d_add_derivative"], " cudnn");
   EXPECT_EQ(libraries["matmul_derivative"].substr(0, 9), " cublasLt");
+}
+
+/// The stand-in refuses addresses that lie otherwise than its function was told.
+TEST_F(TuneTraining, TellsLibrariesHowParametersLie) {
+  compile(kOdd);
+  Instance trainer = model->trainer();
+  trainer.tuneTraining(Batch(0).inputs(), path);
+  int products = 0;
+  for (const TunedKernel &kernel : tunedKernels(path)) {
+    EXPECT_TRUE(kernel.notes.empty()) << kernel.name << ": " << kernel.notes[0];
+    products += kernel.microseconds.contains("cublasLt");
+  }
+  EXPECT_GE(products, 3) << "a product of each layer at least";
 }
 
 TEST_F(TuneTraining, IsForAnInstanceThatTrains) {
